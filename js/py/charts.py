@@ -42,18 +42,31 @@ def chart_of(axes):
     chart = {"type": kind, "title": axes.get_title() or None, "elements": elements}
     if kind != "pie":
         chart |= axis("x", axes.xaxis) | axis("y", axes.yaxis)
+    if kind == "bar" and any(is_across(container) for container in bar_containers(axes)):
+        chart["orientation"] = "horizontal"
     return chart
 
 
 def axis(name, axis):
-    ticks = [plain(tick) for tick in axis.get_ticklocs()]
+    scale = scale_of(axis)
+    ticks = [place(tick, scale) for tick in axis.get_ticklocs()]
     labels = [label.get_text() for label in axis.get_ticklabels()]
     return {
         f"{name}_label": axis.get_label_text() or None,
         f"{name}_ticks": ticks,
         f"{name}_tick_labels": labels,
-        f"{name}_scale": scale_of(axis),
+        f"{name}_scale": scale,
     }
+
+
+def place(tick, scale):
+    """A place of an axis, as the points have it."""
+    import matplotlib.dates
+
+    # An axis of pandas counts in periods.
+    if scale != "datetime" or not -719162 <= tick <= 2932896:
+        return plain(tick)
+    return matplotlib.dates.num2date(tick).isoformat()
 
 
 def scale_of(axis):
@@ -93,14 +106,20 @@ def series(label, x, y):
     return described
 
 
-def bars(axes):
+def bar_containers(axes):
     from matplotlib.container import BarContainer
 
+    return [container for container in axes.containers if isinstance(container, BarContainer)]
+
+
+def is_across(container):
+    return container.orientation == "horizontal"
+
+
+def bars(axes):
     found = []
-    for container in axes.containers:
-        if not isinstance(container, BarContainer):
-            continue
-        across = container.orientation == "horizontal"
+    for container in bar_containers(axes):
+        across = is_across(container)
         scale = axes.yaxis if across else axes.xaxis
         names = dict(zip(map(plain, scale.get_ticklocs()), scale.get_ticklabels()))
         for bar in container.patches[:MOST_POINTS]:

@@ -35,6 +35,7 @@ bridge = None
 kept = None  # a list that takes what is displayed
 # By the name of a module: what makes formats of values when it is loaded, if they are of its types.
 SPECIAL = {}
+ADDITIONS = []  # what makes further formats of any value
 
 
 def attach(host_bridge):
@@ -139,6 +140,8 @@ def formats_of(value, include=None, exclude=None):
         data = data[0] if isinstance(data, tuple) and data else data
         if data is not None:
             formats[name] = data
+    for more in ADDITIONS:
+        formats.update(attempt(more, value) or {})
     return formats
 
 

@@ -45,6 +45,7 @@ import _isolet_programs as programs
 import _isolet_returns as returns
 import _isolet_saving as saving
 import _isolet_shell as shells
+import _isolet_tables as tables
 import _isolet_threads as threads
 import _isolet_tools as tools
 import _isolet_variables as variables
@@ -123,6 +124,7 @@ def prepare():
     imports.PATCHES["pydoc"] = modules.patch_pydoc
     integers.install(imports.PATCHES)
     figures.install(imports.PATCHES, imports.MODULES)
+    tables.install()
     ipython.install(imports.STAND_INS)
     magics.install(shells.shell)
     alarms.install()
@@ -411,6 +413,7 @@ def run(command):
         reopen_output()
     before = dict(namespace)
     reply = {}
+    tables.is_wanted = "tables" in command
     if integers.is_untold:  # the image has numpy
         integers.tell()
     try:
@@ -438,7 +441,7 @@ def run(command):
     except SystemExit as exit:
         reply["status"] = "exited"
         reply["exception"] = describe_exception(exit)
-        reply["code"] = exit_code(exit)
+        reply["code"] = exit_code(exit, shell is None)
         flush()
     except BaseException as error:
         if shell is not None and isinstance(error, MemoryError):
@@ -530,16 +533,16 @@ def flush():
             pass
 
 
-def exit_code(exit):
+def exit_code(exit, is_told):
+    """The status that python exits with. What else `sys.exit` was given is told as python does."""
     code = exit.code
     if code is None:
         return 0
     if isinstance(code, int):
         return (int(code) + 2**31) % 2**32 - 2**31
-    try:
-        print(code, file=sys.stderr)
-    except BaseException:
-        pass
+    if is_told:
+        with contextlib.suppress(BaseException):
+            print(code, file=sys.stderr)
     return 1
 
 

@@ -27,6 +27,7 @@ pub struct Cell {
     pub(crate) stdin: Stdin,
     pub(crate) run_time: Option<Duration>,
     pub(crate) may_return: bool,
+    pub(crate) has_table_data: bool,
     pub(crate) inputs: Vec<(String, Value)>,
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
 }
@@ -127,6 +128,7 @@ impl Cell {
             stdin: Stdin::empty(),
             run_time: None,
             may_return: false,
+            has_table_data: false,
             inputs: Vec::new(),
             interrupt: None,
         }
@@ -259,6 +261,17 @@ impl Cell {
     #[must_use]
     pub fn allow_return(mut self) -> Self {
         self.may_return = true;
+        self
+    }
+
+    /// Gives displays of pandas' tables the format `application/vnd.isolet.table.v1+json`: an
+    /// object with the cells of each column as a list, for clients that draw tables themselves.
+    ///
+    /// A table of more than 100,000 cells, or 1 MiB of JSON, is displayed without, and standard
+    /// error says so.
+    #[must_use]
+    pub fn table_data(mut self) -> Self {
+        self.has_table_data = true;
         self
     }
 

@@ -43,7 +43,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 26] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 49] = python![
+pub(crate) const PYTHON: [(&str, &str); 50] = python![
     "errnos",
     "arrays",
     "frames",
@@ -68,6 +68,7 @@ pub(crate) const PYTHON: [(&str, &str); 49] = python![
     "variables",
     "completion",
     "charts",
+    "tables",
     "figures",
     "capture",
     "ipython",

@@ -350,6 +350,7 @@ fn run(code: &str) -> Command {
         has_stdin: false,
         argv: None,
         may_return: false,
+        has_table_data: false,
         max_repr_chars: Limits::REPR_CHARS,
         max_value_bytes: Limits::default().value_bytes(),
     })

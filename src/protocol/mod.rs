@@ -198,6 +198,8 @@ pub(crate) struct RunCommand {
     pub(crate) argv: Option<Vec<String>>,
     /// Set if the code may return at its top level.
     pub(crate) may_return: bool,
+    /// Set if displays of tables are to have their data.
+    pub(crate) has_table_data: bool,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,
 }

@@ -97,6 +97,7 @@ struct RunOptions {
     program: bool,
     keep_variables: bool,
     allow_return: bool,
+    table_data: bool,
     syntax: Syntax,
 }
 
@@ -520,6 +521,9 @@ impl SessionEntry {
         }
         if options.allow_return {
             cell = cell.allow_return();
+        }
+        if options.table_data {
+            cell = cell.table_data();
         }
         if let Some(seconds) = options.run_time {
             cell = cell.max_run_time(execution::duration("run_time", seconds)?);

@@ -1,6 +1,6 @@
 //! Tests of `SystemExit`, in all forms that python accepts.
 
-use isolet::{Outcome, Value};
+use isolet::{Cell, Outcome, Syntax, Value};
 
 use crate::util::{eval, session};
 
@@ -57,4 +57,14 @@ async fn a_hard_exit_leaves_the_next_session_unharmed() {
         let mut next = sandbox.session().await.unwrap();
         assert_eq!(eval(&mut next, "1").await, Value::Int(1), "{code}");
     }
+}
+
+#[tokio::test]
+async fn a_cell_of_ipython_leaves_what_sys_exit_is_given_to_the_exception() {
+    let mut session = session().await;
+    let cell = Cell::new("import sys; sys.exit('bad input')").syntax(Syntax::Ipython);
+    let execution = session.run(cell).await.unwrap();
+    assert_eq!(*execution.outcome(), Outcome::Exited(1));
+    assert_eq!((execution.stdout(), execution.stderr()), ("", ""));
+    assert_eq!(execution.system_exit().unwrap().message, "bad input");
 }

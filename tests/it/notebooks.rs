@@ -253,6 +253,7 @@ fn a_notebook_whose_cell_fails_is_written_up_to_it() {
 
     for (source, name, status) in [
         ("import sys\nsys.exit(5)", "SystemExit", 5),
+        ("import sys\nsys.exit('why')", "SystemExit", 1),
         ("while True: pass", "TimeoutError", 3),
         ("import os\nos._exit(7)", "SystemExit", 7),
     ] {
@@ -262,6 +263,10 @@ fn a_notebook_whose_cell_fails_is_written_up_to_it() {
         let outputs = read(&output)["cells"][0]["outputs"].clone();
         assert_eq!(outputs[0], stream("stdout", &["kept\n"]));
         assert_eq!(outputs[1]["ename"], name, "{outputs}");
+        if source.ends_with("('why')") {
+            assert_eq!(outputs[1]["evalue"], "why", "{outputs}");
+            assert_eq!(ran.stderr, "SystemExit: why\n");
+        }
     }
 }
 

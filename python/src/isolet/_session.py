@@ -39,6 +39,7 @@ def run_options(
     keep_variables: bool,
     allow_return: bool,
     syntax: Syntax,
+    table_data: bool,
     stream: bool,
 ) -> dict[str, Any]:
     """Returns those options of a run that are set."""
@@ -59,6 +60,8 @@ def run_options(
         options["allow_return"] = True
     if syntax != "python":
         options["syntax"] = shown(syntax)
+    if table_data:
+        options["table_data"] = True
     if stream:
         options["stream"] = True
     return options

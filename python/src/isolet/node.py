@@ -244,6 +244,7 @@ class Session(Handle):
         keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
+        table_data: bool = False,
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_display: Callable[[Display], object] | None = None,
@@ -264,7 +265,17 @@ class Session(Handle):
                 go to the guest.
         """
         job = _job(
-            code, inputs, timeout, stdin, argv, name, program, keep_variables, allow_return, syntax
+            code,
+            inputs,
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
         )
         try:
             if not (self._tools or on_stdout or on_stderr or on_display):
@@ -308,6 +319,7 @@ class Session(Handle):
         keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
+        table_data: bool = False,
     ) -> Generator[Output | Display | Execution, None, None]:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -319,7 +331,17 @@ class Session(Handle):
             TransferError, Busy, SessionClosed, IsoletError: as with `run`.
         """
         job = _job(
-            code, inputs, timeout, stdin, argv, name, program, keep_variables, allow_return, syntax
+            code,
+            inputs,
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
         )
         return self._events(*self._begin(job))
 
@@ -537,10 +559,11 @@ def _job(
     keep_variables: bool = False,
     allow_return: bool = False,
     syntax: Syntax = "python",
+    table_data: bool = False,
 ) -> dict[str, Any]:
     """Returns a run as `docs/serve.md` describes it."""
     job = _session.run_options(
-        timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, False
+        timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, table_data, False
     )
     if "run_time" in job:
         job["timeout_s"] = job.pop("run_time")

@@ -421,11 +421,9 @@ def _marks(tool: Tool) -> bool:
 
 def _exception(execution: Execution) -> str | None:
     """Returns why the code did not complete, in the REPL environment's form."""
-    error = execution.error
+    error = execution.error or execution.system_exit
     if error is not None:
         text = f"{error.type}: {error.message}\n{error.traceback}"
-    elif execution.exit_code is not None:
-        text = f"SystemExit: {execution.exit_code}"
     else:
         text = execution.failure
     return text if execution.session_alive else f"{text}\n{_LOST}"
@@ -445,8 +443,9 @@ def _stdout(execution: Execution) -> str:
 
 def _stderr(execution: Execution) -> str:
     text = execution.stderr
-    if execution.error is not None:
-        text += execution.error.traceback
+    error = execution.error or (None if execution.ok else execution.system_exit)
+    if error is not None:
+        text += error.traceback
     elif not execution.ok:
         text += execution.failure or execution.status
     if not execution.session_alive:

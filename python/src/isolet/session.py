@@ -50,6 +50,7 @@ class Session(Handle):
         keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
+        table_data: bool = False,
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_display: Callable[[Display], object] | None = None,
@@ -80,6 +81,8 @@ class Session(Handle):
             syntax: how the code is read. `python -c` leaves out the indentation that all lines
                 share, as `"command"` does. With `"ipython"` it is a cell of a notebook: it may be
                 indented as a whole and have IPython's commands, such as `%timeit`.
+            table_data: whether displays of pandas' tables also have their data, by column, as
+                `application/vnd.isolet.table.v1+json`.
             on_stdout: called with each piece of the standard output as it is written.
             on_stderr: the same for the standard error.
             on_display: called with each picture, table and other rich result.
@@ -97,9 +100,18 @@ class Session(Handle):
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
         options = None
         set_ = (timeout, name, argv, syntax) != _NOTHING
-        if stream or stdin or program or keep_variables or allow_return or set_:
+        if stream or stdin or program or keep_variables or allow_return or table_data or set_:
             options = _session.run_options(
-                timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, stream
+                timeout,
+                stdin,
+                argv,
+                name,
+                program,
+                keep_variables,
+                allow_return,
+                syntax,
+                table_data,
+                stream,
             )
         core = self._core
         link = core.link
@@ -153,6 +165,7 @@ class Session(Handle):
         keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
+        table_data: bool = False,
     ) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -168,7 +181,16 @@ class Session(Handle):
             TransferError, Busy, SessionClosed, IsoletError: as with `run`.
         """
         options = _session.run_options(
-            timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, True
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
+            True,
         )
         return Stream(self._core, code, inputs, options)
 

@@ -50,7 +50,17 @@ def test_an_error_has_name_value_and_traceback(sandbox):
     assert "1 / 0" in execution.error.traceback
     assert seen == [execution.error]
     assert execution.logs.stdout == ["a\n"]
-    assert sandbox.run_code("raise SystemExit(3)").error.name == "SystemExit"
+    for code, shown in (
+        ("import sys; sys.exit(3)", ("SystemExit", "3", "SystemExit: 3")),
+        ("raise SystemExit('why')", ("SystemExit", "why", "SystemExit: why")),
+        ("raise SystemExit", ("SystemExit", "", "SystemExit")),
+        ("def f():\n  class Quit(SystemExit): pass\n  raise Quit(5)\nf()", ("Quit", "5", "Quit: 5")),
+        ("exit()", None),
+    ):
+        execution = sandbox.run_code(code)
+        error = execution.error
+        assert (error and (error.name, error.value, error.traceback)) == shown
+        assert execution.logs.stderr == []
 
 
 def test_displays_are_results(sandbox):
@@ -199,6 +209,26 @@ def test_a_text_has_no_quotes_and_a_chart_has_the_form_of_e2b(sandbox):
     code = f"display({{'application/vnd.isolet.chart.v1+json': {chart!r}}}, raw=True)"
     (result,) = sandbox.run_code(code).results
     assert (result.chart["x_unit"], result.chart["y_unit"]) == ("h", None)
+    chart = '{"type": "line", "elements": [{"label": null, "points": []}, {"label": "a"}]}'
+    code = f"display({{'application/vnd.isolet.chart.v1+json': {chart!r}}}, raw=True)"
+    (result,) = sandbox.run_code(code).results
+    assert [each["label"] for each in result.chart["elements"]] == ["Line 0", "a"]
+    assert sandbox.run_code("display('a')").results[0].text == "a"
+
+
+def test_a_table_has_its_data(sandbox):
+    code = """
+        import sys, types
+        class DataFrame:
+            shape = 1, 1
+            def items(self): return [("a", types.SimpleNamespace(tolist=lambda: [1.5]))]
+        pandas = sys.modules["pandas"] = types.ModuleType("pandas")
+        pandas.DataFrame, pandas.NA, pandas.NaT = DataFrame, object(), object()
+        DataFrame()
+        """
+    (result,) = sandbox.run_code(code).results
+    assert (result.data, result.extra, result.is_main_result) == ({"a": [1.5]}, None, True)
+    assert "data" in result.formats()
 
 
 def test_a_sandbox_that_is_killed_meanwhile_is_a_timeout_as_with_e2b():

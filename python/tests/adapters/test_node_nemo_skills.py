@@ -73,6 +73,18 @@ def test_cells_of_a_session_share_their_variables(address):
     assert Client(address, "others").execute("'x' in globals()") == completed("False\n")
 
 
+def test_a_cell_that_exits_is_told_as_ipython_tells_it(address):
+    client = Client(address, "exits")
+    for code, status, stderr in (
+        ("print('a'); raise SystemExit(3)", "error", "SystemExit: 3\n"),
+        ("import sys; print('a'); sys.exit('why')", "error", "SystemExit: why\n"),
+        ("import sys; print('a'); sys.exit(0)", "error", "SystemExit: 0\n"),
+        ("print('a'); exit()", "completed", ""),
+    ):
+        output = client.execute(code)
+        assert output == {"process_status": status, "stdout": "a\n", "stderr": stderr}, code
+
+
 def test_output_has_no_more_characters_than_asked_for(address):
     client = Client(address, "cut")
     output = client.execute("print('ä' * 100)", max_output_characters=10)

@@ -87,6 +87,9 @@ def test_what_the_code_does_is_no_error(address):
         found = env.step({"code": "print('a')\n1 / 0"}).observation
         assert (found["stdout"], found["exit_code"]) == ("a\n", 1)
         assert "ZeroDivisionError: division by zero" in found["stderr"]
+        assert env.step({"code": "exit()"}).observation["stderr"] == ""
+        found = env.step({"code": "exit('why')"}).observation
+        assert (found["exit_code"], found["stderr"].splitlines()[-1]) == (1, "SystemExit: why")
         assert env.step({"code": "import sys; sys.exit(3)"}).observation["exit_code"] == 3
         assert env.state()["last_exit_code"] == 3
         found = env.step({"code": "import os; os._exit(7)"}).observation

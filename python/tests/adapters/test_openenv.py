@@ -38,7 +38,11 @@ def test_an_exception_is_a_standard_error(executor):
     found = executor.run("print('a')\n1 / 0")
     assert (found.stdout, found.exit_code) == ("a\n", 1)
     assert "ZeroDivisionError: division by zero" in found.stderr
-    assert executor.run("raise SystemExit(3)").exit_code == 3
+    found = executor.run("raise SystemExit(3)")
+    assert (found.exit_code, found.stderr.splitlines()[-1]) == (3, "SystemExit: 3")
+    found = executor.run("exit('why')")
+    assert (found.exit_code, found.stderr.splitlines()[-1]) == (1, "SystemExit: why")
+    assert executor.run("exit()") == CodeExecResult(stdout="", stderr="", exit_code=0)
 
 
 def test_helpers_are_there(executor):
@@ -125,7 +129,10 @@ def test_an_exception_of_the_repl_is_told_with_type_message_and_traceback(repl):
     assert found["exception"].startswith("ValueError: test\nTraceback")
     assert found["stderr"] == found["exception"]
     assert found["locals_snapshot"] == {"z": "1"}
-    assert repl.execute("raise SystemExit(0)")["exception"] == "SystemExit: 0"
+    for code, text in (("raise SystemExit(0)", "0"), ("exit('why')", "why")):
+        found = repl.execute(code)
+        assert found["exception"].startswith(f"SystemExit: {text}\nTraceback"), found
+        assert found["stderr"] == found["exception"]
 
 
 def test_variables_of_the_repl_are_set_read_and_listed(repl):

@@ -79,15 +79,21 @@ def test_cells_of_a_notebook_share_their_variables(address):
         "print(a)",
         "import sys; _ = sys.stderr.write('to stderr')",
         "raise RuntimeError('no')",
+        "sys.exit('why')",
+        "exit()",
         "a + 1",
     ]
     result = fusion.run_jupyter(fusion.RunJupyterRequest(cells=cells))
     assert result.status == fusion.RunStatus.Success
-    assert [cell.stdout for cell in result.cells] == ["", "", "123\n", "", "", ""]
+    assert [cell.stdout for cell in result.cells] == ["", "", "123\n", *[""] * 5]
     assert result.cells[1].display == [{"text/plain": "123"}]
     assert result.cells[3].stderr == "to stderr"
     assert result.cells[4].error[0]["ename"] == "RuntimeError"
-    assert result.cells[5].display == [{"text/plain": "124"}]
+    assert result.cells[5].error == [
+        {"ename": "SystemExit", "evalue": "why", "traceback": ["SystemExit: why"]}
+    ]
+    assert (result.cells[6].error, result.cells[6].stderr) == ([], "")
+    assert result.cells[7].display == [{"text/plain": "124"}]
 
 
 def test_verdicts_are_those_that_verl_reads(address):

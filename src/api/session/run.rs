@@ -38,6 +38,7 @@ impl Shared {
             has_stdin: !cell.stdin.is_empty(),
             argv: cell.argv,
             may_return: cell.may_return,
+            has_table_data: cell.has_table_data,
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),
         });

@@ -62,9 +62,12 @@ pub(super) async fn run(
         return ready(&held.report, report::error("RuntimeError", text));
     }
     let handle = held.session.interrupt_handle();
-    let Held { session, asks, report, turn_limit, calls, .. } = held;
+    let Held { session, asks, report, feed_limit, turn_limit, calls, .. } = held;
     let mut printer = Printer::new(held.print_interval_ms);
-    let cell = Cell::new(CELL).name(CELL_NAME).inputs([(FED, variable)]);
+    let mut cell = Cell::new(CELL).name(CELL_NAME).inputs([(FED, variable)]);
+    if let Some(limit) = *feed_limit {
+        cell = cell.max_run_time(limit);
+    }
     let mut stream = session.run_streaming(cell);
     let mut output = stream.take_output();
     let mut run = std::pin::pin!(stream.finish());

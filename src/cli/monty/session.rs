@@ -33,6 +33,7 @@ pub(super) struct Held {
     pub(super) session: Session,
     pub(super) asks: mpsc::UnboundedReceiver<Ask>,
     pub(super) report: Report,
+    pub(super) feed_limit: Option<Duration>,
     pub(super) turn_limit: Option<Duration>,
     pub(super) print_interval_ms: Option<u32>,
     /// The number of calls so far.
@@ -62,6 +63,7 @@ impl Held {
             session,
             asks,
             report: Report::new(settings.wanted),
+            feed_limit: settings.feed_limit,
             turn_limit: settings.turn_limit,
             print_interval_ms: settings.print_interval_ms,
             calls: 0,

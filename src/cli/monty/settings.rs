@@ -25,6 +25,7 @@ pub(super) struct Settings {
     pub(super) wanted: ResourceLimits,
     pub(super) limits: Limits,
     pub(super) permissions: Permissions,
+    pub(super) feed_limit: Option<Duration>,
     pub(super) turn_limit: Option<Duration>,
     pub(super) print_interval_ms: Option<u32>,
     /// What the guest's half is told.
@@ -54,7 +55,7 @@ impl Settings {
     pub(super) fn read(configure: Configure) -> Result<Self, String> {
         let wanted = configure.limits.unwrap_or_default();
         let mut limits = Limits::default()
-            .max_run_time(wanted.max_feed_duration_micros.map_or(Limits::LONGEST_RUN_TIME, micros))
+            .max_run_time(Limits::LONGEST_RUN_TIME)
             .max_host_time(Limits::LONGEST_RUN_TIME)
             .max_tool_calls(MAX_CALLS)
             .max_stdout_bytes(0)
@@ -99,6 +100,7 @@ impl Settings {
             wanted,
             limits,
             permissions,
+            feed_limit: wanted.max_feed_duration_micros.map(micros),
             turn_limit: wanted.max_turn_duration_micros.map(micros),
             print_interval_ms: configure.print_flush_interval_ms,
             policy,

@@ -192,6 +192,12 @@ impl Played {
         };
         if !json {
             show_outcome(last, raw)?;
+            if let (Outcome::Exited(status), Some(exit)) = (last.outcome(), last.system_exit())
+                && *status != 0
+            {
+                let shown = Printer::new(raw).for_stderr(&exit.to_string()).into_owned();
+                writeln!(io::stderr(), "{shown}")?;
+            }
             if let Some(hint) = neighbours.hint(last) {
                 writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
             }

@@ -51,6 +51,7 @@ class Session(Handle):
         keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
+        table_data: bool = False,
         on_stdout: Callable[[str], object] | None = None,
         on_stderr: Callable[[str], object] | None = None,
         on_display: Callable[[Display], object] | None = None,
@@ -75,7 +76,16 @@ class Session(Handle):
         """
         stream = on_stdout is not None or on_stderr is not None or on_display is not None
         options = _session.run_options(
-            timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, stream
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
+            stream,
         )
         core = self._core
         run = await core.begin(code, inputs, options)
@@ -127,6 +137,7 @@ class Session(Handle):
         keep_variables: bool = False,
         allow_return: bool = False,
         syntax: Syntax = "python",
+        table_data: bool = False,
     ) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -138,7 +149,16 @@ class Session(Handle):
         ...         print(item, end="")
         """
         options = _session.run_options(
-            timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, True
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
+            True,
         )
         return Stream(self._core, code, inputs, options)
 

@@ -255,7 +255,7 @@ class AsyncSandbox:
             try:
                 with unless_killed(lambda: self._is_killed):
                     async with session.stream(
-                        code, timeout=timeout or None, syntax="ipython"
+                        code, timeout=timeout or None, syntax="ipython", table_data=True
                     ) as stream:
                         async for event in stream:
                             if isinstance(event, _execution.Execution):

@@ -25,8 +25,14 @@ _FIELDS = {
     "e2b/data": "data",
     "e2b/chart": "chart",
 }
-# The data of a chart, which has the shape of E2B's, but for units.
+# The data of a chart, which has nearly the shape of E2B's.
 _CHART = "application/vnd.isolet.chart.v1+json"
+_TABLE = "application/vnd.isolet.table.v1+json"
+_NAMES = {
+    "line": ("label", "Line {}"),
+    "scatter": ("label", "_child{}"),
+    "bar": ("group", "Group 0"),
+}
 _UNIT = re.compile(r" \((.*?)\)|\[(.*?)\]")
 _FORMATS = tuple(_FIELDS.values())
 
@@ -205,14 +211,26 @@ class EntryInfo(WriteInfo):
     """In bytes."""
 
 
-def _with_units(chart: Any) -> Any:
-    """Returns a chart with the units of its axes, which their labels have in brackets."""
+def _as_e2b_has_it(chart: Any) -> Any:
+    """Returns a chart with the units of its axes, which their labels have in brackets, and with
+    names for what has none. Axes of bars are called by what they say, whichever way the bars go.
+    """
     if not isinstance(chart, dict):
         return chart
     fields = cast("dict[str, Any]", chart)
-    elements = fields.get("elements")
-    if fields.get("type") == "superchart" and isinstance(elements, list):
-        fields["elements"] = [_with_units(one) for one in cast("list[Any]", elements)]
+    elements: Any = fields.get("elements")
+    if isinstance(elements, list):
+        kind = fields.get("type")
+        for number, one in enumerate(cast("list[Any]", elements)):
+            if kind == "superchart":
+                elements[number] = _as_e2b_has_it(one)
+            elif isinstance(one, dict) and kind in _NAMES:
+                field, name = _NAMES[cast("str", kind)]
+                if one.get(field, "") is None:
+                    one[field] = name.format(number)
+    if fields.pop("orientation", None) == "horizontal":
+        x, y = fields.get("x_label"), fields.get("y_label")
+        fields.update(x_label=y, y_label=x)
     for axis in ("x", "y"):
         if f"{axis}_label" in fields:
             found = _UNIT.search(str(fields[f"{axis}_label"] or ""))
@@ -236,9 +254,15 @@ def result_of(display: Display, text: str | None) -> Result:
             except ValueError:
                 continue
         setattr(result, name, shown)
+    if _TABLE in extra:
+        with contextlib.suppress(ValueError):
+            result.data = _json.loads(extra.pop(_TABLE))
     if _CHART in extra:
         with contextlib.suppress(ValueError):
-            result.chart = _with_units(_json.loads(extra[_CHART]))
+            result.chart = _as_e2b_has_it(_json.loads(extra[_CHART]))
+    if result.text and len(result.text) > 1 and result.text[0] == result.text[-1] == "'":
+        # The text of a text has no quotes.
+        result.text = result.text[1:-1]
     result.text = text or result.text
     result.extra = extra or None
     return result

@@ -158,7 +158,17 @@ def error_of(execution: _execution.Execution) -> ExecutionError | None:
     """Returns why the code failed, if it did."""
     error = execution.error
     if error is not None:
-        return ExecutionError(error.type, error.message, error.traceback)
+        # Without the names of what the class is in.
+        name = error.type.rpartition(".")[2]
+        return ExecutionError(name, error.message, error.traceback)
+    exit_ = execution.system_exit
+    if exit_ is not None:
+        # A mere `exit()` is no failure in IPython. Unlike `sys.exit()`, it raises SystemExit(None).
+        if exit_.args == [None]:
+            return None
+        name = exit_.type.rpartition(".")[2]
+        line = f"{name}: {exit_.message}" if exit_.message else name
+        return ExecutionError(name, exit_.message, line)
     if execution.status == "exited":
         code = str(execution.exit_code)
         return ExecutionError("SystemExit", code, f"SystemExit: {code}")

@@ -206,6 +206,7 @@ class Sandbox:
                     code,
                     timeout=timeout or None,
                     syntax="ipython",
+                    table_data=True,
                     on_stdout=lambda text: printed(text, False),
                     on_stderr=lambda text: printed(text, True),
                     on_display=lambda display: shown(cell.displayed(display)),

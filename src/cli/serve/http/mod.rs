@@ -8,6 +8,7 @@ mod batch;
 mod body;
 mod e2b;
 mod execute;
+mod exits;
 mod meter;
 mod nemo_skills;
 mod openapi;

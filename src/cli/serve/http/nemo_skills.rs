@@ -16,6 +16,7 @@ use serde_json::{Value as AnyJson, json};
 
 use super::Who;
 use super::body::Foreign;
+use super::exits::Shown;
 use super::problem::Problem;
 use crate::service::node::{MOST_SECONDS, NewRun, NewSession, Node, Tenant, Wishes};
 
@@ -167,10 +168,12 @@ fn output(wanted: &Wanted, execution: &Value, kind: Kind) -> AnyJson {
             text(termination, "message")
         };
         stderr.extend([&*reason, "\n"]);
-    } else if let Some(code) = execution.get("exit_code").and_then(Value::as_i64) {
-        if kind == Kind::Cell && code != 0 {
+    } else if execution.get("exit_code").is_some() {
+        if kind == Kind::Cell
+            && let Some(exit) = Shown::of(execution)
+        {
             status = "error";
-            stderr.extend(["SystemExit: ", &code.to_string(), "\n"]);
+            stderr.extend([&*exit.line(), "\n"]);
         }
     } else if kind == Kind::Cell
         && (execution.get("value").is_some() || execution.get("value_error").is_some())

@@ -65,6 +65,8 @@ pub(super) struct Job {
     /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
     /// commands.
     syntax: Option<String>,
+    /// Displays of pandas' tables also have their data, by column.
+    table_data: bool,
 }
 
 impl Job {
@@ -89,6 +91,7 @@ impl Job {
         options.push(("program", self.program.into()));
         options.push(("keep_variables", self.keep_variables.into()));
         options.push(("allow_return", self.allow_return.into()));
+        options.push(("table_data", self.table_data.into()));
         let inputs = variables(self.inputs)?;
         Ok(NewRun { code, inputs, options: Value::dict(options) })
     }

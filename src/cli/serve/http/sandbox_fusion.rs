@@ -19,6 +19,7 @@ use serde_json::{Value as AnyJson, json};
 use super::Who;
 use super::answers::check_length;
 use super::body::{Foreign, Given, in_turn};
+use super::exits::Shown;
 use super::problem::Problem;
 use crate::service::SessionCommand;
 use crate::service::node::{
@@ -341,6 +342,9 @@ fn cell(execution: &Value) -> AnyJson {
     } else if let Some(termination) = execution.get("termination") {
         let (kind, message) = (text(termination, "kind"), text(termination, "message"));
         error.push(json!({"ename": kind, "evalue": message, "traceback": [message]}));
+    } else if let Some(exit) = Shown::of(execution) {
+        let line = exit.line();
+        error.push(json!({"ename": exit.name, "evalue": exit.message, "traceback": [line]}));
     }
     json!({
         "stdout": text(execution, "stdout"),

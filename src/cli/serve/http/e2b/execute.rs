@@ -73,7 +73,11 @@ async fn run(
         }
         Err(error) => return Ok(answered(stream::iter(ended(failed("PackageError", &error))))),
     };
-    let options = Value::dict([("stream", Value::from(true)), ("syntax", "ipython".into())]);
+    let options = Value::dict([
+        ("stream", Value::from(true)),
+        ("syntax", "ipython".into()),
+        ("table_data", true.into()),
+    ]);
     let run = NewRun { code, inputs: Vec::new(), options };
     let environ = wanted.env_vars.unwrap_or_default().into_iter().collect();
     let context = wanted.context_id.as_deref();

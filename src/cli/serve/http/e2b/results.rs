@@ -6,9 +6,10 @@ use isolet::Value;
 use serde_json::{Map, Value as AnyJson, json};
 
 use crate::cli::serve::http::body::count_values;
+use crate::cli::serve::http::exits::Shown;
 
 /// The fields of a result by the formats of displays.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 13] = [
     ("text/plain", "text"),
     ("text/html", "html"),
     ("text/markdown", "markdown"),
@@ -20,10 +21,11 @@ const FIELDS: [(&str, &str); 12] = [
     ("application/json", "json"),
     ("application/javascript", "javascript"),
     ("e2b/data", "data"),
+    ("application/vnd.isolet.table.v1+json", "data"),
     ("e2b/chart", "chart"),
 ];
 
-/// The format of a chart's data, which has the shape that E2B's clients read, but for units.
+/// The format of a chart's data, which has nearly the shape that E2B's clients read.
 const CHART: &str = "application/vnd.isolet.chart.v1+json";
 
 /// The fields that are objects, not texts.
@@ -82,7 +84,7 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
                     && count_values("the chart", text.as_bytes()).is_ok()
                     && let Ok(chart) = serde_json::from_str(&text)
                 {
-                    fields.insert("chart".to_owned(), with_units(chart));
+                    fields.insert("chart".to_owned(), as_e2b_has_it(chart));
                 }
                 extra.insert(format.to_owned(), text.into());
             }
@@ -90,6 +92,11 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
     }
     if let Some(repr) = repr {
         fields.insert("text".to_owned(), repr.into());
+    } else if let Some(AnyJson::String(text)) = fields.get_mut("text")
+        && let Some(plain) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''))
+    {
+        // The text of a text has no quotes.
+        *text = plain.to_owned();
     }
     if !extra.is_empty() {
         fields.insert("extra".to_owned(), extra.into());
@@ -97,15 +104,25 @@ fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
     fields.into()
 }
 
-/// A chart with the units of its axes, which their labels have in brackets.
-fn with_units(mut chart: AnyJson) -> AnyJson {
+/// A chart with the units of its axes, which their labels have in brackets, and with names for
+/// what has none. Axes of bars are called by what they say, whichever way the bars go.
+fn as_e2b_has_it(mut chart: AnyJson) -> AnyJson {
     let Some(fields) = chart.as_object_mut() else { return chart };
-    if fields.get("type").is_some_and(|kind| kind == "superchart")
-        && let Some(AnyJson::Array(charts)) = fields.get_mut("elements")
-    {
-        for one in charts {
-            *one = with_units(one.take());
+    let kind = fields.get("type").and_then(AnyJson::as_str).unwrap_or_default().to_owned();
+    if let Some(AnyJson::Array(elements)) = fields.get_mut("elements") {
+        for (number, one) in elements.iter_mut().enumerate() {
+            match &*kind {
+                "superchart" => *one = as_e2b_has_it(one.take()),
+                "line" => name(one, "label", || format!("Line {number}")),
+                "scatter" => name(one, "label", || format!("_child{number}")),
+                "bar" => name(one, "group", || "Group 0".to_owned()),
+                _ => {}
+            }
         }
+    }
+    if fields.remove("orientation").is_some_and(|orientation| orientation == "horizontal") {
+        let [x, y] = ["x_label", "y_label"].map(|label| fields.remove(label).unwrap_or_default());
+        fields.extend([("x_label".to_owned(), y), ("y_label".to_owned(), x)]);
     }
     for axis in ["x", "y"] {
         if let Some(label) = fields.get(&format!("{axis}_label")) {
@@ -114,6 +131,13 @@ fn with_units(mut chart: AnyJson) -> AnyJson {
         }
     }
     chart
+}
+
+/// Names an element that has no name.
+fn name(element: &mut AnyJson, field: &str, name: impl Fn() -> String) {
+    if let Some(place) = element.get_mut(field).filter(|its| its.is_null()) {
+        *place = name().into();
+    }
 }
 
 fn unit(label: &str) -> Option<&str> {
@@ -141,8 +165,13 @@ pub(super) fn error(execution: &Value) -> Option<AnyJson> {
     if let Some(termination) = execution.get("termination") {
         return Some(failed("ExecutionTerminated", &text(termination, "message")));
     }
-    let code = execution.get("exit_code").and_then(Value::as_i64)?;
-    Some(failed("SystemExit", &code.to_string()))
+    let exit = Shown::of(execution)?;
+    Some(json!({
+        "type": "error",
+        "name": exit.name,
+        "value": exit.message,
+        "traceback": exit.line(),
+    }))
 }
 
 /// An error without a traceback.

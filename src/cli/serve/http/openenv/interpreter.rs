@@ -176,27 +176,30 @@ pub(super) fn joined(first: String, second: &str) -> String {
 }
 
 /// Returns why code did not complete: with `is_titled`, an exception's type and message come
-/// before its traceback.
+/// before its traceback, and `SystemExit` is one whatever its status.
 pub(super) fn failure(execution: &Value, is_titled: bool) -> Option<String> {
     let failure = match text(execution, "status").as_str() {
-        "raised" => {
-            let exception = execution.get("exception")?;
-            let traceback = text(exception, "traceback");
-            if is_titled {
-                let (name, message) = (text(exception, "type"), text(exception, "message"));
-                format!("{name}: {message}\n{traceback}")
-            } else {
-                traceback
-            }
-        }
+        "raised" => raised(execution.get("exception")?, is_titled),
         "exited" => {
             let status = execution.get("exit_code").and_then(Value::as_i64).unwrap_or_default();
-            let title = if is_titled { "SystemExit: " } else { "the run exited with status " };
-            format!("{title}{status}")
+            match execution.get("system_exit") {
+                Some(_) if status == 0 && !is_titled => return None,
+                Some(exit) => raised(exit, is_titled),
+                None => format!("the code exited with status {status}"),
+            }
         }
         "terminated" => text(execution.get("termination")?, "message"),
         _ => return None,
     };
     let is_lost = execution.get("session_alive").is_some();
     Some(if is_lost { joined(failure, LOST) } else { failure })
+}
+
+fn raised(exception: &Value, is_titled: bool) -> String {
+    let traceback = text(exception, "traceback");
+    if !is_titled {
+        return traceback;
+    }
+    let (name, message) = (text(exception, "type"), text(exception, "message"));
+    format!("{name}: {message}\n{traceback}")
 }
