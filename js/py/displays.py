@@ -6,10 +6,10 @@ import contextlib
 import json
 import os
 import sys
-import traceback
 from marshal import dumps  # the guest may put others in their places
 
-from _isolet_values import capped_repr, encodable
+from _isolet_errors import format_traceback
+from _isolet_values import capped_repr, encodable, exact
 
 MARSHAL_VERSION = 2
 BYTES_HEADER = bytes.__basicsize__ - 1
@@ -115,7 +115,10 @@ def method_of(value, name):
     kind = type(value)
     if issubclass(kind, type):
         return None
-    method = getattr(kind, name, None)
+    try:
+        method = getattr(kind, name, None)
+    except Exception:  # as IPython looks it up
+        return None
     return method if callable(method) else None
 
 
@@ -130,8 +133,9 @@ def formats_of(value, include=None, exclude=None):
     bundle = method_of(value, "_repr_mimebundle_")
     if bundle is not None:
         found = attempt(bundle, value, include=include, exclude=exclude)
-        found = found[0] if isinstance(found, tuple) else found
-        formats.update(found or {})
+        found = found[0] if isinstance(found, tuple) and found else found
+        if isinstance(found, dict):
+            formats.update(found)
     for name, method in METHODS.items():
         method = method_of(value, method)
         if method is None or name in formats or name == "image/jpeg" and "image/png" in formats:
@@ -153,8 +157,8 @@ def attempt(method, *arguments, **named):
         return method(*arguments, **named)
     except NotImplementedError:
         return None
-    except Exception:
-        traceback.print_exc()
+    except Exception as error:
+        print(format_traceback(error), end="", file=sys.stderr)
         return None
 
 
@@ -180,10 +184,13 @@ def send(formats, include=None, exclude=None, is_result=False):
         return
     crossing = {}
     for name, data in formats.items():
+        if not isinstance(name, str):
+            continue
+        name = encodable(name)
         wanted = (include is None or name in include) and (exclude is None or name not in exclude)
-        data = crossing_data(name, data) if wanted else None
+        data = attempt(crossing_data, name, data) if wanted else None
         if data is not None:
-            crossing[encodable(name)] = data
+            crossing[name] = data
     if crossing:
         data = dumps([is_result, crossing], MARSHAL_VERSION)
         bridge.display(id(data) + BYTES_HEADER, len(data))
@@ -198,7 +205,7 @@ def crossing_data(name, data):
         return data.decode("utf-8", "replace")
     if isinstance(data, str):
         if not is_binary(name):
-            return encodable(str(data))
+            return encodable(exact(data))
         try:
             return base64.b64decode(data, validate=False)
         except (ValueError, binascii.Error):

@@ -4,12 +4,17 @@ import json
 import traceback
 import types
 
-from _isolet_values import encodable
+from _isolet_values import QUALIFIED, UNPRINTABLE, encodable, exact
 
 GLUE = "<isolet>"  # what the file names of our own code begin with
 MAX_TEXT = 65_536  # characters of a message, a traceback or the args; the tail says the most
 LONG = 2000  # frames at each end of a traceback that are looked at
 OURS = (GLUE, "ext:", "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
+# What exceptions are, whatever their classes put in its place.
+CAUSE, CONTEXT, IS_SUPPRESSED, ARGS = (
+    vars(BaseException)[name].__get__
+    for name in ("__cause__", "__context__", "__suppress_context__", "args")
+)
 
 
 def capped(text):
@@ -21,15 +26,15 @@ def capped(text):
 def describe_exception(error, seen=None):
     seen = seen or {id(error)}
     description = {
-        "type": encodable(type(error).__qualname__),
+        "type": encodable(QUALIFIED(type(error))),
         "message": message_of(error),
         "args": json_args(error),
         "traceback": format_traceback(error),
         "cause": None,
     }
-    cause = error.__cause__
-    if cause is None and not error.__suppress_context__:
-        cause = error.__context__
+    cause = CAUSE(error)
+    if cause is None and not IS_SUPPRESSED(error):
+        cause = CONTEXT(error)
     if cause is not None and id(cause) not in seen and len(seen) < 16:
         seen.add(id(cause))
         description["cause"] = describe_exception(cause, seen)
@@ -38,14 +43,14 @@ def describe_exception(error, seen=None):
 
 def message_of(error):
     try:
-        return encodable(capped(str(error)))
+        return encodable(capped(exact(str(error))))
     except BaseException:
-        return "<exception str() failed>"
+        return UNPRINTABLE
 
 
 def json_args(error):
     try:
-        text = json.dumps(error.args, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(ARGS(error), allow_nan=False, ensure_ascii=False)
         text.encode()  # lone surrogates are no JSON
         return text if len(text) <= MAX_TEXT else None
     except BaseException:
@@ -62,10 +67,10 @@ def format_traceback(error):
         text = capped("".join(shown.format()))
         return encodable(f"[... {dropped} frames dropped ...]\n{text}" if dropped else text)
     except BaseException:
-        return f"{type(error).__name__}: {message_of(error)}\n"
+        return f"{encodable(QUALIFIED(type(error)))}: {message_of(error)}\n"
     finally:
         for one, frames in whole:
-            one.__traceback__ = frames
+            BaseException.__traceback__.__set__(one, frames)
 
 
 def chain(error):

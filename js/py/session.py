@@ -412,7 +412,7 @@ def run(command):
     if command["role"] != "prompt":
         reopen_output()
     before = dict(namespace)
-    reply = {}
+    reply, is_shown = {}, False
     tables.is_wanted = "tables" in command
     if integers.is_untold:  # the image has numpy
         integers.tell()
@@ -423,6 +423,8 @@ def run(command):
                 has_value, value = start_program(command["program"], source, namespace)
             else:
                 has_value, value = execute(source, name, namespace, command, shell)
+                # At a prompt a value may exit, as at python's.
+                is_shown = command["role"] != "prompt"
                 is_simple = not has_value or type(value) in SIMPLE
                 is_displayed = not is_simple and context.run(displays.result, value)
                 if PLOTS in sys.modules and command["role"] == "cell":
@@ -439,12 +441,15 @@ def run(command):
     except tools.Submission:
         reply["status"] = "completed"
     except SystemExit as exit:
-        reply["status"] = "exited"
         reply["exception"] = describe_exception(exit)
-        reply["code"] = exit_code(exit, shell is None)
+        if is_shown:
+            reply["status"] = "raised"
+        else:
+            reply["status"] = "exited"
+            reply["code"] = exit_code(exit, shell is None)
         flush()
     except BaseException as error:
-        if shell is not None and isinstance(error, MemoryError):
+        if shell is not None and issubclass(type(error), MemoryError):
             shell.release(namespace)
         reply["status"] = "raised"
         reply["exception"] = describe_exception(error)
@@ -535,14 +540,16 @@ def flush():
 
 def exit_code(exit, is_told):
     """The status that python exits with. What else `sys.exit` was given is told as python does."""
-    code = exit.code
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return (int(code) + 2**31) % 2**32 - 2**31
-    if is_told:
-        with contextlib.suppress(BaseException):
+    try:
+        code = exit.code
+        if code is None:
+            return 0
+        if issubclass(type(code), int):
+            return (int.__index__(code) + 2**31) % 2**32 - 2**31
+        if is_told:
             print(code, file=sys.stderr)
+    except BaseException:
+        pass
     return 1
 
 

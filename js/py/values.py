@@ -26,8 +26,20 @@ SEQUENCES = (collections.abc.Sequence, collections.abc.Set, collections.abc.Valu
 converted = False  # whether the value has other types than `json.dumps` takes
 
 
+# What classes say of themselves, whatever their metaclasses and they put in its place.
+NAME, QUALIFIED, MODULE = (
+    vars(type)[name].__get__ for name in ("__name__", "__qualname__", "__module__")
+)
+UNPRINTABLE = "<exception str() failed>"
+
+
 def encodable(text):
-    return text.encode("utf-8", "backslashreplace").decode()
+    return str.encode(text, "utf-8", "backslashreplace").decode()
+
+
+def exact(text):
+    """A text without what a class of the guest's makes of it."""
+    return "".join((text,))
 
 
 class Unrepresentable(Exception):
@@ -50,7 +62,9 @@ def describe_value(value, max_repr, reply, may_raise=False):
             reply["flag"] = True
     except Unrepresentable as reason:
         reply["value_error"] = encodable(str(reason))
-    except Exception as error:  # guest code that runs when a value is looked at
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # guest code that runs when a value is looked at
         kind = type_name(type(value))
         reply["value_error"] = encodable(
             f"a value of type {kind} cannot cross to the host: it raised {type_name(type(error))}"
@@ -130,10 +144,13 @@ def key_of(key, depth):
 
 def type_name(kind):
     try:
-        module, name = kind.__module__, kind.__qualname__
-        return name if module in ("builtins", "__main__") else f"{module}.{name}"
-    except Exception:
-        return "object"
+        module = MODULE(kind)
+    except AttributeError:  # it was deleted
+        module = None
+    name = QUALIFIED(kind)
+    if type(module) is not str or module in ("builtins", "__main__"):
+        return name
+    return f"{module}.{name}"
 
 
 def capped_repr(value, limit, may_raise=False):
@@ -145,22 +162,21 @@ def capped_repr(value, limit, may_raise=False):
         elif type(value) in CONTAINERS and (len(value) > limit or is_deep(value)):
             text = reprlib_repr(value, limit)
         else:
-            text = repr(value)
+            text = exact(repr(value))
     except Exception as error:
         if may_raise:
             raise
         kind = type_name(type(value))
-        return f"<{kind} object; repr raised {type(error).__name__}{first_line(error)}>"
-    text = str(text)
+        return f"<{kind} object; repr raised {NAME(type(error))}{first_line(error)}>"
     return text if len(text) <= limit else text[:limit] + "..."
 
 
 def first_line(error):
     """What an exception says, after a colon; nothing if it says nothing."""
     try:
-        text = str(str(error)[:MAX_LINE]).strip().partition("\n")[0]
-    except Exception:
-        return ""
+        text = exact(str(error))[:MAX_LINE].strip().partition("\n")[0]
+    except BaseException:
+        text = UNPRINTABLE
     return f": {text}" if text else ""
 
 

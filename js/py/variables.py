@@ -3,7 +3,7 @@
 import types
 
 from _isolet_shell import Inputs, Outputs
-from _isolet_values import capped_repr, describe_value, encodable, type_name
+from _isolet_values import SCALARS, capped_repr, describe_value, encodable, type_name
 
 MAX_REPR = 500  # characters
 HIDDEN = {types.ModuleType, Inputs, Outputs}
@@ -30,32 +30,43 @@ def delete_variable(command, namespace):
 
 
 def list_variables(namespace, is_function):
-    found = []
-    for name, value in list(namespace.items()):
-        if is_public(name, value) and not is_function(name, value):
-            describe_variable(name, value, found)
-    return found
+    return described(
+        (name, value)
+        for name, value in list(namespace.items())
+        if is_public(name, value) and not is_function(name, value)
+    )
 
 
 def changed(before, namespace):
     """The names this run bound or rebound, with type, size and capped repr."""
-    found = []
     missing = object()
-    for name, value in list(namespace.items()):
-        if before.get(name, missing) is not value and is_public(name, value):
-            describe_variable(name, value, found)
-    return found
+    return described(
+        (name, value)
+        for name, value in list(namespace.items())
+        if is_public(name, value) and before.get(name, missing) is not value
+    )
 
 
 def is_public(name, value):
     return type(name) is str and not name.startswith("_") and type(value) not in HIDDEN
 
 
-def describe_variable(name, value, found):
-    try:
+def described(variables):
+    """Each with its type, size and capped repr, if that can be had. After an interrupt, which ends
+    what takes too long, no more code of the guest runs.
+    """
+    found, is_interrupted = [], False
+    for name, value in variables:
         kind = type(value)
-        size = len(value) if kind in SIZED else None
-        shown = encodable(capped_repr(value, MAX_REPR))
-        found.append([encodable(name), encodable(type_name(kind)), size, shown])
-    except BaseException:  # guest code that runs when a value is looked at
-        pass
+        if is_interrupted and kind not in SCALARS:
+            continue
+        try:
+            size = len(value) if kind in SIZED else None
+            shown = encodable(capped_repr(value, MAX_REPR))
+        except KeyboardInterrupt:
+            is_interrupted = True
+        except BaseException:  # guest code that runs when a value is looked at
+            pass
+        else:
+            found.append([encodable(name), encodable(type_name(kind)), size, shown])
+    return found

@@ -286,8 +286,11 @@ def leave_cell():
 
 def is_awaitable(value):
     try:
-        return type(value) not in PLAIN and isinstance(value, collections.abc.Awaitable)
-    except Exception:  # guest code that runs when a value is looked at
+        kind = type(value)
+        return kind not in PLAIN and issubclass(kind, collections.abc.Awaitable)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # guest code that runs when a value is looked at
         return False
 
 

@@ -54,6 +54,7 @@ mod monty;
 mod network_errors;
 mod node;
 mod notebooks;
+mod odd_values;
 mod output;
 mod package;
 mod packages;

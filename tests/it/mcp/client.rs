@@ -15,7 +15,7 @@ const LEGACY: &str = "2025-06-18";
 /// The revision in which each request says who sends it.
 pub(super) const MODERN: &str = "2026-07-28";
 
-pub(super) struct Client {
+pub(crate) struct Client {
     server: Option<Child>,
     input: Option<ChildStdin>,
     lines: mpsc::Receiver<Value>,
@@ -28,7 +28,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts a server and introduces itself as older clients do.
-    pub(super) fn start(args: &[&str]) -> Self {
+    pub(crate) fn start(args: &[&str]) -> Self {
         Self::spawn(args, &[], false, &json!({})).greeted()
     }
 
@@ -142,19 +142,19 @@ impl Client {
     }
 
     /// Calls a tool and returns its result.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
     /// Runs code in a fresh session.
-    pub(super) fn run(&mut self, code: &str) -> Value {
+    pub(crate) fn run(&mut self, code: &str) -> Value {
         self.call("run_python", &json!({"code": code}))
     }
 
     /// Runs code in a session.
-    pub(super) fn run_in(&mut self, session: &str, code: &str) -> Value {
+    pub(crate) fn run_in(&mut self, session: &str, code: &str) -> Value {
         self.call("run_python", &json!({"code": code, "session": session}))
     }
 
@@ -187,11 +187,11 @@ pub(super) fn add_meta(params: &mut Value) {
 }
 
 /// Returns the text of a result.
-pub(super) fn text(result: &Value) -> &str {
+pub(crate) fn text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap()
 }
 
 /// Returns the handle in a result.
-pub(super) fn session(result: &Value) -> String {
+pub(crate) fn session(result: &Value) -> String {
     result["structuredContent"]["session"].as_str().unwrap().to_owned()
 }
