@@ -55,20 +55,11 @@ export class ForeignCalls {
     // V8 would end the interpreter for a wait beneath a frame of JavaScript.
     env.can_run_sync_js = () => (this.#depth > 0 ? 0 : canWait());
     env.saveState = () => (this.#depth > 0 ? Module.error : saveState());
-    env.ffi_call_js = (description, place, result, values) => {
-      const stack = Module._emscripten_stack_get_current();
-      this.#depth++;
-      try {
+    env.ffi_call_js = (description, place, result, values) =>
+      this.attempt(Module, "the call of a C function failed", undefined, () => {
         fit(Module, description, place);
         call(description, place, result, values);
-      } catch (error) {
-        if (isFatal(error)) throw error;
-        Module.__emscripten_stack_restore(stack);
-        raise(Module, error);
-      } finally {
-        this.#depth--;
-      }
-    };
+      });
     env.ffi_closure_alloc_js = (size, code) => {
       if (this.#callbacks >= MAX_CALLBACKS) return 0;
       try {
@@ -83,6 +74,22 @@ export class ForeignCalls {
       this.#callbacks--;
       free(closure);
     };
+  }
+
+  /** What `call` returns; `failed` if WebAssembly ends it, which raises OSError. */
+  attempt(Module, what, failed, call) {
+    const stack = Module._emscripten_stack_get_current();
+    this.#depth++;
+    try {
+      return call();
+    } catch (error) {
+      if (isFatal(error)) throw error;
+      Module.__emscripten_stack_restore(stack);
+      raise(Module, `${what}: ${error.message}`);
+      return failed;
+    } finally {
+      this.#depth--;
+    }
   }
 }
 
@@ -124,9 +131,8 @@ function callFitted(real, given) {
   }
 }
 
-/** Raises OSError for a call that failed; CPython's lock may be given up meanwhile. */
-function raise(Module, error) {
-  const message = `the call of a C function failed: ${error.message}`;
+/** Raises OSError; CPython's lock may be given up meanwhile. */
+function raise(Module, message) {
   const text = Module._malloc(message.length + 1);
   if (text === 0) return;
   for (let i = 0; i < message.length; i++) {

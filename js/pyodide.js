@@ -12,6 +12,7 @@ import "ext:isolet/buffers.js";
 import { adoptMemory, growInterpreter } from "ext:isolet/wasm.js";
 import { hookCalls } from "ext:isolet/calls.js";
 import { ForeignCalls } from "ext:isolet/foreign_calls.js";
+import { ForeignMemory } from "ext:isolet/foreign_memory.js";
 import { Linking } from "ext:isolet/linking.js";
 import { Libraries } from "ext:isolet/libraries.js";
 import { TextOutput } from "ext:isolet/text_output.js";
@@ -169,7 +170,9 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
       booted.localTime.hook(Module, env);
       suspensions.hook(Module, env);
       hookFrames(Module, env);
-      new ForeignCalls().hook(Module, env);
+      const calls = new ForeignCalls();
+      calls.hook(Module, env);
+      booted.foreignMemory = new ForeignMemory(calls, linking);
       hookCalls(Module, env);
       libraries.hook(env);
       booted.saving.objects.hook(env);
@@ -254,6 +257,7 @@ export async function boot(createModule, makeImage) {
     errnos: null,
     suspensions,
     exitStatus: null,
+    foreignMemory: null,
     localTime: null,
     saving: null,
     stdlib: null,

@@ -65,7 +65,8 @@ function within(promise, timeout) {
 /**
  * What our Python glue may call. Addresses are in the guest's own memory, where they do no harm.
  */
-function bridge(Module, memory, suspensions, parking, localTime, saving) {
+function bridge(booted, parking) {
+  const { Module, memory, suspensions, localTime, saving, foreignMemory } = booted;
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
@@ -90,6 +91,8 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
     /** How many objects of JavaScript Python refers to that cannot be saved. */
     foreign: () => saving.objects.foreign(),
     is_kept: (object) => saving.objects.isKept(object),
+    /** Has errors raised by functions of C that would end the interpreter. */
+    guard: (address, count) => foreignMemory.guard(Module, address, count),
     /** Has the session saved once Python has returned; it waits for so many timers. */
     save: (timers) => {
       session.timers = timers;
@@ -161,10 +164,10 @@ function bridge(Module, memory, suspensions, parking, localTime, saving) {
 async function start(createModule, makeImage) {
   const booted = await boot(createModule, makeImage);
   if (booted === null) return;
-  const { Module, memory, suspensions, exitStatus, localTime, saving, stdlib } = booted;
+  const { Module, memory, suspensions, exitStatus, saving, stdlib } = booted;
   const glue = Module.API.sys.modules.get("_isolet");
   const parking = new Parking();
-  glue.attach(bridge(Module, memory, suspensions, parking, localTime, saving));
+  glue.attach(bridge(booted, parking));
   const entry = glue.handle.copy();
   const { callPromising } = entry;
   session = {

@@ -171,3 +171,37 @@ export function placeChoices(choices, table) {
   for (let i = 0; i < choices.length; i++) place(table, first + i, exports[i]);
   return first;
 }
+
+/** A number in two bytes, as Emscripten writes it. */
+function pushWide(bytes, number) {
+  ArrayPrototypePush(bytes, (number & 0x7f) | 0x80, number >>> 7);
+}
+
+/**
+ * A module that passes on one function of this signature, as Emscripten makes them for single
+ * functions: the only ones that are compiled once the guest may run code.
+ */
+function trampoline(signature) {
+  const type = [1, 0x60];
+  pushWide(type, signature.length - 1);
+  for (let i = 1; i < signature.length; i++) ArrayPrototypePush(type, TYPES[signature[i]]);
+  pushWide(type, signature[0] === NO_RESULT ? 0 : 1);
+  if (signature[0] !== NO_RESULT) ArrayPrototypePush(type, TYPES[signature[0]]);
+  const bytes = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 1];
+  pushWide(bytes, type.length);
+  for (let i = 0; i < type.length; i++) ArrayPrototypePush(bytes, type[i]);
+  // The import `e.f` and the export `f`.
+  ArrayPrototypePush(bytes, 2, 7, 1, 1, 0x65, 1, 0x66, 0, 0, 7, 5, 1, 1, 0x66, 0, 0);
+  return new Module(new Uint8Array(bytes));
+}
+
+/** Puts functions of JavaScript, `[index, function]`, into the table while the guest runs. */
+export function placeLater(functions, table) {
+  const modules = { __proto__: null };
+  for (let i = 0; i < functions.length; i++) {
+    const [index, f] = functions[i];
+    modules[f.sig] ??= trampoline(f.sig);
+    const imports = { __proto__: null, e: { __proto__: null, f } };
+    place(table, index, new Instance(modules[f.sig], imports).exports.f);
+  }
+}

@@ -32,6 +32,7 @@ import _isolet_errnos
 import _isolet_exchange as exchange
 import _isolet_figures as figures
 import _isolet_files as files
+import _isolet_foreign as foreign
 import _isolet_forks as forks
 import _isolet_frames as frames
 import _isolet_imports as imports
@@ -65,7 +66,7 @@ BRIDGE = (
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal", "set_alarm", "take_alarm"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
-    *("foreign", "is_kept", "save"),
+    *("foreign", "is_kept", "save", "guard"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -169,6 +170,7 @@ def attach(host_bridge):
     tools.attach(bridge)
     exchange.attach(bridge)
     alarms.attach(bridge)
+    foreign.attach(bridge)
     packages.attach(bridge)
     displays.attach(bridge)
     saving.attach(bridge)
@@ -236,6 +238,7 @@ def start(command):
     reopen_output()
     packages.start(command["packages"])
     integers.begin()
+    foreign.begin()
     return define(command)
 
 
@@ -254,6 +257,7 @@ def resume(command):
     packages.look_again()
     packages.start(command["packages"])
     waits.resume()
+    foreign.begin()
     reopen_output()
     return {}
 

@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 26] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 27] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
@@ -26,6 +26,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 26] = modules![
     "calls.js",
     "foreign_calls.js",
     "table_functions.js",
+    "foreign_memory.js",
     "linking.js",
     "libraries.js",
     "dict_entry.js",

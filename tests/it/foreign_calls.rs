@@ -2,7 +2,7 @@
 
 use isolet::{SessionState, Value};
 
-use crate::util::{eval, exec, raised, session};
+use crate::util::{Scratch, builder, eval, exec, raised, session};
 
 const SETUP: &str = "import ctypes\nlib, api = ctypes.CDLL(None), ctypes.pythonapi\n\
     Compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)\n";
@@ -119,4 +119,43 @@ async fn callbacks_are_as_many_as_there_is_room_for() {
     let code = "kept = []\ntry:\n    while True: kept.append(Compare(max))\n\
         except MemoryError: found = len(kept)\nkept.clear(); Compare(max); found";
     assert_eq!(eval(&mut session, code).await, Value::from(50_000));
+}
+
+#[tokio::test]
+async fn nothing_that_is_done_outside_of_the_memory_ends_the_session() {
+    let mut session = session().await;
+    exec(&mut session, include_str!("programs/addresses.py")).await;
+    // Most of what is tried has no sense for most objects.
+    assert_eq!(eval(&mut session, "outcomes['OSError'] > 4000").await, Value::from(true));
+    assert_eq!(eval(&mut session, "sum(range(10))").await, Value::from(45));
+}
+
+#[tokio::test]
+async fn a_wrong_address_raises_also_in_a_session_that_was_saved() {
+    let scratch = Scratch::new("foreign-saved");
+    let (sandbox, file) = (builder().build().unwrap(), scratch.path().join("session"));
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, "import ctypes; n = ctypes.c_int.from_address(2**32 - 8)").await;
+    session.save(&file).await.unwrap();
+    let restored = sandbox.restore(&file).await.unwrap();
+    let read = "ctypes cannot follow an address: memory access out of bounds";
+    for mut session in [session, restored] {
+        for (code, kind, message) in [
+            ("n.value", "OSError", read),
+            ("n.value = 5", "OSError", read),
+            ("ctypes.cast(2**32 - 8, ctypes.POINTER(ctypes.c_int))[0]", "OSError", read),
+            ("ctypes.c_char_p(2**32 - 8).value", "OSError", read),
+            ("memoryview(n)", "OSError", "there are no 4 bytes at address 4294967288"),
+            ("ctypes.cast(16, ctypes.py_object).value", "OSError", "no object of Python's at"),
+            ("ctypes.py_object().value", "ValueError", "PyObject is NULL"),
+            ("import _ctypes; _ctypes.PyObj_FromPtr(16)", "OSError", "no object of Python's at"),
+            ("ctypes.memset(2**32 - 8, 0, 100)", "OSError", "the call of a C function failed"),
+        ] {
+            let exception = raised(&mut session, code).await;
+            assert_eq!(exception.type_name, kind, "{code}");
+            assert!(exception.message.contains(message), "{code}: {exception:?}");
+        }
+        let code = "ctypes.cast(id(ctypes), ctypes.py_object).value is ctypes";
+        assert_eq!(eval(&mut session, code).await, Value::from(true));
+    }
 }
