@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use super::super::wire::Wire;
+use super::aside::{LARGE_BYTES, aside};
 use super::problem::Problem;
 use super::transfer::{self, Transfer};
 use crate::cli::json_text;
@@ -20,7 +21,7 @@ const BODY: &str = "the body";
 /// A request's body. An empty one is an empty object.
 pub(super) struct Given<T>(pub(super) T);
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for Given<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
@@ -33,7 +34,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Given<T> {
     }
 }
 
-impl<T: DeserializeOwned> Given<T> {
+impl<T: DeserializeOwned + Send> Given<T> {
     /// Reads an object.
     pub(super) async fn read(bytes: &[u8]) -> Result<Self, Problem> {
         if bytes.is_empty() {
@@ -47,9 +48,6 @@ impl<T: DeserializeOwned> Given<T> {
         read(BODY, value).map(Self)
     }
 }
-
-/// From this many bytes on, JSON is read and written where it delays no other request.
-const LARGE_BYTES: usize = 256 << 10;
 
 /// JSON of what has fewer bytes and items has less than a MiB.
 const SMALL_BYTES: usize = 32 << 10;
@@ -78,15 +76,10 @@ pub(super) fn count_values(what: &str, json: &[u8]) -> Result<usize, Problem> {
     Err(Problem::too_many_values(format!("{what} has more values than the limit of {MAX_VALUES}")))
 }
 
-/// Does work on so many bytes. If there are many, the thread's other requests go on meanwhile.
-fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
-    if bytes < LARGE_BYTES { work() } else { tokio::task::block_in_place(work) }
-}
-
 /// Reads so many bytes of a request. If there are many, the thread's other requests go on
 /// meanwhile, but those with many bytes as well wait for their turn: they can keep one processor
 /// busy.
-pub(super) async fn in_turn<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub(super) async fn in_turn<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
     static TURN: Semaphore = Semaphore::const_new(1);
     if bytes < LARGE_BYTES {
         return work();
@@ -104,7 +97,7 @@ pub(super) fn decode(what: &str, bytes: &[u8]) -> Result<Value, Problem> {
 }
 
 /// Reads an object.
-pub(super) fn read<T: DeserializeOwned>(what: &str, value: Value) -> Result<T, Problem> {
+pub(super) fn read<T: DeserializeOwned + Send>(what: &str, value: Value) -> Result<T, Problem> {
     // A list would be taken for the fields in their order.
     if !matches!(value, Value::Dict(_)) {
         let kind = value.type_name();
@@ -176,7 +169,7 @@ pub(super) fn is_small(value: &Value) -> bool {
 }
 
 /// Does work on a value. If it is large, the thread's other requests go on meanwhile.
-pub(super) fn aside_of<T>(value: &Value, work: impl FnOnce() -> T) -> T {
+pub(super) fn aside_of<T: Send>(value: &Value, work: impl FnOnce() -> T + Send) -> T {
     aside(size(value), work)
 }
 
@@ -227,24 +220,7 @@ impl IntoResponse for Answered {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn other_tasks_of_a_thread_go_on_during_much_work() {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();
-        let done = runtime.unwrap().block_on(async {
-            let worked = tokio::spawn(async {
-                let (sender, done) = mpsc::channel();
-                tokio::spawn(async move { sender.send(()) });
-                aside(LARGE_BYTES, || done.recv_timeout(Duration::from_mins(1)))
-            });
-            worked.await.unwrap()
-        });
-        assert_eq!(done, Ok(()));
-    }
 
     #[test]
     fn a_value_is_large_by_its_texts_or_its_items() {

@@ -3,6 +3,7 @@
 
 mod admission;
 mod answers;
+mod aside;
 mod audit_log;
 mod batch;
 mod body;

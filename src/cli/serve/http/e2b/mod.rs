@@ -99,7 +99,9 @@ impl IntoResponse for Failed {
 /// A body of JSON. One that cannot be read is refused as E2B does.
 struct Sent<T>(T);
 
-impl<T: serde::de::DeserializeOwned, S: Send + Sync> axum::extract::FromRequest<S> for Sent<T> {
+impl<T: serde::de::DeserializeOwned + Send, S: Send + Sync> axum::extract::FromRequest<S>
+    for Sent<T>
+{
     type Rejection = Failed;
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Failed> {
