@@ -57,9 +57,9 @@ impl SandboxBuilder {
     /// Names the tenant on whose behalf the sessions run.
     ///
     /// Tenants share the interpreters that an engine keeps [ready](Engine::prewarm): while several
-    /// open sessions, the last ready one is not for the tenant that took the one before, whose
-    /// sessions then boot their own, and the engine keeps one more. So a tenant that opens session
-    /// after session does not make the others wait.
+    /// open sessions, the last ready one is not for a tenant that takes more than its share. Its
+    /// sessions boot their own, and the engine keeps one more. So a tenant that opens session after
+    /// session does not make the others wait. A tenant counts for a minute.
     ///
     /// Default: the empty name, which is a tenant as any other.
     pub fn tenant(mut self, name: impl Into<Arc<str>>) -> Self {

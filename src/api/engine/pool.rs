@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_last_one_is_left_to_a_tenant_that_did_not_take_the_one_before() {
+    async fn the_last_one_is_left_to_a_tenant_that_takes_less_than_its_share() {
         let pool = full(0, 2, "completed").await;
         let ready = || lock(&pool.stocks)[&kind()].ready.len();
         let takes = |name: &str| pool.take(&kind(), &Arc::from(name), None).is_some();
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(fill().await, None);
         assert_eq!(ready(), 3, "one more than one tenant has");
         assert!(takes("") && takes("") && !takes("") && !takes(""));
-        assert!(takes("b"), "the last one was left to it");
+        assert!(takes("b"), "the last one was left to it, which takes less");
         assert_eq!(ready(), 0);
     }
 
