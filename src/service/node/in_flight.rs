@@ -1,11 +1,66 @@
 //! The bytes of requests and answers under way, of a node and of each tenant: who sends much, or
 //! does not read, is refused more before the node has no memory left.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use isolet::Value;
+
 use super::super::lock;
 use super::{Node, Refusal, Tenant};
+
+/// What an item of a value takes in memory, and an escaped byte of a text as JSON, at most.
+const ITEM_BYTES: u64 = 32;
+const ESCAPED_BYTES: u64 = 6;
+
+/// From how many bytes on it is not looked how many more a value takes.
+const MOST_WEIGHED: u64 = 64 << 20;
+
+tokio::task_local! {
+    /// Results that are not written as answers yet.
+    static RESULTS: RefCell<Vec<Charge>>;
+}
+
+/// Does what a request asks for. Returns what counts its results, to be kept until the answer does.
+pub(crate) async fn with_results<F: Future>(work: F) -> (F::Output, Vec<Charge>) {
+    let all = async { (work.await, RESULTS.with(RefCell::take)) };
+    RESULTS.scope(RefCell::default(), all).await
+}
+
+/// Takes what a value may need, as it is or as JSON, off what is `left`.
+fn weigh(value: &Value, left: &mut u64) {
+    let own = match value {
+        Value::Str(text) => {
+            let is_escaped = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+            let escaped = text.bytes().filter(is_escaped).count() as u64;
+            escaped.saturating_mul(ESCAPED_BYTES).saturating_add(text.len() as u64)
+        }
+        Value::Bytes(bytes) => (bytes.len() as u64).saturating_mul(2),
+        _ => ITEM_BYTES,
+    };
+    *left = left.saturating_sub(own);
+    match value {
+        Value::List(items) => {
+            for item in items {
+                if *left == 0 {
+                    return;
+                }
+                weigh(item, left);
+            }
+        }
+        Value::Dict(items) => {
+            for (key, item) in items {
+                if *left == 0 {
+                    return;
+                }
+                weigh(key, left);
+                weigh(item, left);
+            }
+        }
+        _ => {}
+    }
+}
 
 pub(super) struct InFlight {
     most: u64,
@@ -120,6 +175,18 @@ impl Node {
         Charge { of: Arc::clone(&self.in_flight), tenant: Arc::clone(tenant), bytes: 0 }
     }
 
+    /// Counts a result until the answer to the request at hand does, if that is one answer.
+    pub(super) fn count_result(&self, tenant: &Arc<Tenant>, result: &Value) {
+        let mut left = MOST_WEIGHED;
+        weigh(result, &mut left);
+        // Nobody counts those of a stream, which its client's reading bounds.
+        let _ = RESULTS.try_with(|results| {
+            let mut charge = self.charge(tenant);
+            charge.note(MOST_WEIGHED - left);
+            results.borrow_mut().push(charge);
+        });
+    }
+
     /// Checks that a tenant may have so many more bytes under way.
     pub(crate) fn check_in_flight(&self, tenant: &Tenant, bytes: u64) -> Result<(), Refusal> {
         let checked = self.in_flight.check(&lock(&self.in_flight.used), tenant, bytes);
@@ -164,5 +231,21 @@ mod tests {
         drop((more, b, c));
         let used = lock(&all.used);
         assert!(used.all == 0 && used.tenants.is_empty());
+    }
+
+    #[test]
+    fn a_result_counts_for_what_it_takes_as_it_is_or_as_json() {
+        let weight = |value: &Value| {
+            let mut left = MOST_WEIGHED;
+            weigh(value, &mut left);
+            MOST_WEIGHED - left
+        };
+        assert_eq!(weight(&"x".repeat(1000).into()), 1000);
+        assert_eq!(weight(&"\0".repeat(1000).into()), 7000);
+        assert_eq!(weight(&Value::bytes(vec![0; 1000])), 2000);
+        let list = Value::List(vec![Value::None; 100]);
+        assert_eq!(weight(&list), 101 * ITEM_BYTES);
+        assert_eq!(weight(&Value::dict([("ab", list)])), 102 * ITEM_BYTES + 2);
+        assert_eq!(weight(&Value::List(vec![Value::None; 3_000_000])), MOST_WEIGHED);
     }
 }

@@ -65,7 +65,7 @@ pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::discretion::Operator;
 pub(crate) use self::guest::Raised;
-pub(crate) use self::in_flight::Charge;
+pub(crate) use self::in_flight::{Charge, with_results};
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::Event;

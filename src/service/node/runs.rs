@@ -61,10 +61,13 @@ impl Node {
         let entering = self.runs.enter(&tenant.name, tenant.quotas.runs);
         let entered = tokio::time::timeout(patience, entering).await;
         self.metrics.waited(since);
-        self.counted(match entered {
+        let entered = self.counted(match entered {
             Ok(entered) => entered.map_err(Refusal::from),
             Err(_) => Err(Refusal::Waited(Awaited::Run, patience)),
-        })
+        })?;
+        // Many have waited for those whose answers there are now.
+        self.check_in_flight(tenant, 1)?;
+        Ok(entered)
     }
 
     async fn finish(
@@ -84,6 +87,10 @@ impl Node {
         let cancelled = OnDrop::new(self, cancel).keeping(pass);
         let since = Instant::now();
         let answer = self.ask_as(number, request).await;
+        if let Ok(execution) = &answer {
+            // Before another run begins.
+            self.count_result(&session.session().tenant, execution);
+        }
         cancelled.disarm();
         let outcome = match &answer {
             Ok(execution) => execution.get("status").and_then(Value::as_str).unwrap_or_default(),

@@ -136,6 +136,41 @@ async fn connections_that_say_nothing_end_before_those_of_known_clients() {
     }
 }
 
+/// Results of runs that have waited for each other are answers that are not read, too.
+#[tokio::test]
+async fn runs_that_wait_do_not_begin_while_answers_of_their_tenant_are_unread() {
+    let scratch = Scratch::new("node-unread");
+    let config = format!(
+        "max_in_flight = 40_000_000\nmax_runs = 2\n[tenants.a]\nkeys = [{:?}]\n\
+         [tenants.b]\nkeys = [{:?}]",
+        key_hash("a"),
+        key_hash("b")
+    );
+    let node = Node::configured(&scratch, &config);
+    let body = r#"{"code": "'x' * 10_000_000"}"#;
+    let head = "POST /v1/run HTTP/1.1\r\nhost: localhost\r\nx-api-key: a\r\n";
+    let request = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    let mut clients = Vec::new();
+    for _ in 0..20 {
+        let mut client = TcpStream::connect(&node.place).await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
+        clients.push(client);
+    }
+    let mut answered = 0;
+    for client in &mut clients {
+        let mut begin = [0; 12];
+        timeout(LONGEST, client.read_exact(&mut begin)).await.unwrap().unwrap();
+        match &begin {
+            b"HTTP/1.1 200" => answered += 1,
+            other => assert_eq!(other, b"HTTP/1.1 429"),
+        }
+    }
+    // Two fill the tenant's half, and as many run beside them.
+    assert!((2..=4).contains(&answered), "{answered}");
+    let b = [("x-api-key", "b")];
+    assert_eq!(node.ask_as(&b, "POST /v1/run", &json!({"code": "1"})).await.0, 200);
+}
+
 #[tokio::test]
 async fn a_tenant_that_uses_up_sessions_and_the_store_leaves_half_for_others() {
     let scratch = Scratch::new("node-shares");

@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::transfer::{Download, Transfer, Upload};
 use super::{Who, e2b, nemo_skills};
 use crate::cli::http_server::Peer;
-use crate::service::node::{Credentials, Node, Refusal};
+use crate::service::node::{Credentials, Node, Refusal, with_results};
 
 /// The routes that need no key. They say what everybody may know, and read no body.
 const PUBLIC: [&str; 9] = [
@@ -132,9 +132,12 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
     upload.count(transfer.clone());
     // What was read counts until the request has been carried out.
     parts.extensions.insert(transfer.clone());
-    let response = next.run(Request::from_parts(parts, Body::new(upload))).await;
+    let work = next.run(Request::from_parts(parts, Body::new(upload)));
+    let (response, results) = with_results(work).await;
     drop(transfer);
-    response.map(|body| Body::new(Download::new(body, node.charge(&tenant), asked)))
+    let response = response.map(|body| Body::new(Download::new(body, node.charge(&tenant), asked)));
+    drop(results);
+    response
 }
 
 #[cfg(test)]

@@ -185,7 +185,9 @@ pub(super) struct Download {
 }
 
 impl Download {
-    pub(super) fn new(body: Body, charge: Charge, asked: Arc<Asked>) -> Self {
+    pub(super) fn new(body: Body, mut charge: Charge, asked: Arc<Asked>) -> Self {
+        // From now on, and not only from when it begins to be sent.
+        charge.note(body.size_hint().lower());
         Self { body, rest: Bytes::new(), charge, _asked: asked }
     }
 }
