@@ -5,5 +5,5 @@ mod service;
 
 fn main() -> std::process::ExitCode {
     isolet::init();
-    cli::main()
+    cli::with_enough_stack(cli::main)
 }

@@ -63,9 +63,8 @@ pub(super) fn report_as(error: &anyhow::Error, asked: bool) -> ExitCode {
     if !asked || is_broken_pipe(error) {
         return report(error);
     }
-    // If standard output is closed, nobody can be told.
-    let _ = json::print(&report::failure(error, None));
-    failure(error)
+    // The disk that standard output is on may be full.
+    json::print(&report::failure(error, None)).map_or_else(|_| report(error), |()| failure(error))
 }
 
 /// Returns the exit status of a run. The status of a guest's `sys.exit(n)` is passed on as by

@@ -34,9 +34,11 @@ mod report;
 mod run;
 mod secret;
 mod serve;
+mod signal_mask;
 mod signals;
 mod sixel;
 mod socket;
+mod stack;
 mod tables;
 mod terminal;
 mod tokens;
@@ -54,6 +56,8 @@ use anyhow::Result;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use isolet::{Engine, EngineBuilder, Limits, Sandbox, SandboxBuilder};
 use progress::Progress;
+
+pub(crate) use self::stack::with_enough as with_enough_stack;
 
 /// Run untrusted Python: CPython on WebAssembly in a V8 isolate, with every permission denied by
 /// default.
@@ -196,6 +200,7 @@ const NOTICES: &str = include_str!("../../third_party/licenses/THIRD-PARTY.txt")
 
 /// Runs the command line and returns the exit status.
 pub(crate) fn main() -> ExitCode {
+    signal_mask::unblock_all();
     let mut arguments = std::env::args_os();
     if deno_shim::is_called_for(arguments.next().as_ref()) {
         signals::end_as_first_process();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::{Execution, Outcome};
 
@@ -129,7 +129,8 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
             Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
             Err(error) => (report::failure(error, Some(&execution)), exit::failure(error)),
         };
-        json::write_line(io::stdout().lock(), &report)?;
+        json::write_line(io::stdout().lock(), &report)
+            .context("cannot write to standard output")?;
         return Ok(status);
     }
     let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;

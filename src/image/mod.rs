@@ -213,6 +213,7 @@ fn unusable(path: &Path, error: io::Error) -> Error {
 
 /// Whether there is no such file for this user.
 fn is_out_of_reach(error: &io::Error) -> bool {
-    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
-    [NotFound, PermissionDenied, NotADirectory].contains(&error.kind())
+    use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound, PermissionDenied};
+    let is_loop = rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::LOOP);
+    [NotFound, PermissionDenied, NotADirectory, InvalidFilename].contains(&error.kind()) || is_loop
 }

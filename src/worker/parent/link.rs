@@ -518,6 +518,9 @@ fn named(signal: i32) -> String {
         Some(rustix::process::Signal::SYS) => {
             "SIGSYS: it tried a system call that it must not make"
         }
+        Some(rustix::process::Signal::XCPU) => {
+            "SIGXCPU: it used up its processor time (`ulimit -t`, RLIMIT_CPU)"
+        }
         Some(rustix::process::Signal::KILL) => "SIGKILL",
         Some(rustix::process::Signal::SEGV) => "SIGSEGV",
         Some(rustix::process::Signal::ABORT) => "SIGABRT",

@@ -130,6 +130,47 @@ export XDG_CACHE_HOME="$D/cache" TMPDIR="$D" && exec "$@"' sh "$@""#,
         expected: Expected::FailsAndSays(&["ulimit -d", "RLIMIT_DATA"]),
     },
     Shape {
+        name: "stack of 64 KiB (ulimit -s)",
+        make: r#"exec prlimit --stack=65536 "$@""#,
+        part: "start",
+        expected: Expected::Works,
+    },
+    Shape {
+        name: "a second of processor time (ulimit -t)",
+        make: r#"exec prlimit --cpu=1:1000 "$@""#,
+        part: "compute",
+        expected: Expected::FailsAndSays(&["SIGXCPU", "ulimit -t"]),
+    },
+    Shape {
+        name: "signals blocked",
+        make: r#"exec python3 -c 'import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+os.execvp(sys.argv[1], sys.argv[1:])' "$@""#,
+        part: "node-ends",
+        expected: Expected::Works,
+    },
+    Shape {
+        name: "signals ignored",
+        make: r#"exec python3 -c 'import os, signal, sys
+for number in {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGALRM}:
+    signal.signal(number, signal.SIG_IGN)
+os.execvp(sys.argv[1], sys.argv[1:])' "$@""#,
+        part: "node-ends",
+        expected: Expected::Works,
+    },
+    Shape {
+        name: "JSON to a full disk",
+        make: r#"exec "$@""#,
+        part: "json-on-full-disk",
+        expected: Expected::FailsAndSays(&["standard output", "No space left on device"]),
+    },
+    Shape {
+        name: "cache in a loop of links",
+        make: r#"ln -s cache "$D/cache"; export XDG_CACHE_HOME="$D/cache"; exec "$@""#,
+        part: "start",
+        expected: Expected::WorksAndSays(NO_IMAGE),
+    },
+    Shape {
         name: "MemoryDenyWriteExecute",
         make: r#"exec python3 -c 'import ctypes, os, sys
 if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0): sys.exit(print("this kernel has no PR_SET_MDWE", file=sys.stderr) or 77)

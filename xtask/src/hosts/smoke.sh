@@ -60,6 +60,17 @@ closed)
   isolet_run --mount "$D/closed:/rw:rw" -c 'open("/rw/a", "w").write("b")' <&- >&- || exit 1
   [ "$(cat "$D/closed/a")" = b ] || fail 'the file that was written is not there'
   ;;
+node-ends)
+  "$ISOLET" serve --listen 127.0.0.1:0 2>"$D/node" &
+  node=$!
+  wait_for 'grep -q http:// "$D/node"' || fail "the node did not begin: $(cat "$D/node")"
+  kill -TERM $node
+  wait_for '! kill -0 $node' || { kill -KILL $node; fail 'SIGTERM did not end the node'; }
+  ;;
+compute)
+  isolet_run --timeout 30s -c 'while True: pass' ;;
+json-on-full-disk)
+  isolet_run --json -c 1 >/dev/full ;;
 first-process)
   # A signal ends the first process of a container.
   unshare -pf --mount-proc --kill-child "$ISOLET" run --timeout none -c '

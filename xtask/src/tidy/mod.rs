@@ -52,6 +52,7 @@ const TOP_LEVEL: &[&str] = &[
 /// The only files with unsafe code. The first lines of each give the reason.
 const UNSAFE_FILES: &[&str] = &[
     "src/cli/heap.rs",
+    "src/cli/signal_mask.rs",
     "src/isolate/allocator.rs",
     "src/isolate/native_code.rs",
     "src/isolate/restore.rs",
