@@ -196,6 +196,11 @@ pub(super) fn strictly(text: &str) -> String {
     shown
 }
 
+/// Makes a text safe that is a part of one line, such as a name.
+pub(super) fn on_one_line(text: &str) -> String {
+    strictly(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 fn show_strictly(text: &str, to: &mut String) {
     let mut characters = text.chars().peekable();
     while let Some(character) = characters.next() {
@@ -243,6 +248,12 @@ mod tests {
         let mut filter = Filter::default();
         let shown = filter.push(text.as_bytes());
         shown + &filter.finish()
+    }
+
+    #[test]
+    fn a_name_stays_on_its_line_and_commands_nothing() {
+        let shown = on_one_line("a\x1b[31m\nb: ok\r\n\t\u{202e}");
+        assert_eq!(shown, "a^[[31m\\nb: ok\\n\\t\\u{202e}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use isolet::{
     SandboxBuilder,
 };
 
+use super::filter::on_one_line;
 use super::host_files::HostFiles;
 use super::journal::Journal;
 use super::{audit, progress, terminal, units};
@@ -318,6 +319,7 @@ impl PermissionArgs {
         for name in &self.allow_env {
             #[expect(clippy::disallowed_methods, reason = "the user named this one variable")]
             if std::env::var_os(name).is_none() {
+                let name = on_one_line(name);
                 writeln!(
                     std::io::stderr(),
                     "warning: there is no variable `{name}` in this environment for `--allow-env`"

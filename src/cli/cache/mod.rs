@@ -14,6 +14,7 @@ use etcetera::BaseStrategy;
 use isolet::EngineBuilder;
 use serde_json::json;
 
+use super::filter::on_one_line;
 use super::{json as lines, units};
 use scan::{Entry, Kind};
 
@@ -121,10 +122,16 @@ fn table(root: &Path, entries: &[Entry], now: SystemTime) -> String {
     line("KIND", "NAME", "FILES", "SIZE", "AGE");
     for entry in entries {
         let (files, size) = (entry.files.to_string(), units::shown_bytes(entry.bytes));
-        line(entry.kind.name(), &entry.name, &files, &size, &shown_age(entry.age(now)));
+        line(
+            entry.kind.name(),
+            &on_one_line(&entry.name),
+            &files,
+            &size,
+            &shown_age(entry.age(now)),
+        );
     }
     let total = units::shown_bytes(entries.iter().map(|entry| entry.bytes).sum());
-    let _ = writeln!(text, "{total} in `{}`", root.display());
+    let _ = writeln!(text, "{total} in `{}`", on_one_line(&root.display().to_string()));
     text
 }
 

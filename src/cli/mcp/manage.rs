@@ -14,7 +14,7 @@ use isolet::{Cell, Engine, Limits, Outcome, Sandbox, SandboxBuilder, ToolError, 
 use super::quoted::quoted;
 use super::servers::ServerArgs;
 use super::{add, stubs};
-use crate::cli::filter::strictly;
+use crate::cli::filter::on_one_line;
 use crate::cli::{assets, exit, json, json_text, progress, run, terminal};
 
 #[derive(clap::Subcommand)]
@@ -116,7 +116,7 @@ fn check(hub: &Hub) -> Result<ExitCode> {
                 if report.left_out > 0 {
                     let _ = write!(line, "; {} tools left out", report.left_out);
                 }
-                writeln!(out, "{}", strictly(&line))?;
+                writeln!(out, "{}", on_one_line(&line))?;
                 if !report.pins.is_empty() {
                     status = ExitCode::from(exit::FAILED);
                     write!(out, "{}", changes(name, &report.pins))?;
@@ -124,7 +124,8 @@ fn check(hub: &Hub) -> Result<ExitCode> {
             }
             Err(reason) => {
                 status = ExitCode::from(exit::FAILED);
-                writeln!(out, "{name}: error: {}", strictly(&reason))?;
+                let name = on_one_line(name);
+                writeln!(out, "{name}: error: {}", on_one_line(&reason))?;
             }
         }
     }
@@ -198,7 +199,7 @@ fn pin(hub: &Hub, accept: &[String]) -> Result<ExitCode> {
     for name in accept {
         let diff = wait(hub.accept(name)).map_err(anyhow::Error::msg)?;
         let what = if diff.is_empty() { "nothing had changed".to_owned() } else { summary(&diff) };
-        writeln!(out, "{name}: accepted; {}", strictly(&what))?;
+        writeln!(out, "{}: accepted; {}", on_one_line(name), on_one_line(&what))?;
     }
     if !accept.is_empty() {
         return Ok(status);
@@ -206,7 +207,7 @@ fn pin(hub: &Hub, accept: &[String]) -> Result<ExitCode> {
     for server in hub.servers() {
         let diff = wait(hub.pin_diff(&server.name)).map_err(anyhow::Error::msg)?;
         if diff.is_empty() {
-            writeln!(out, "{}: as accepted", server.name)?;
+            writeln!(out, "{}: as accepted", on_one_line(&server.name))?;
         } else {
             status = ExitCode::from(exit::FAILED);
             write!(out, "{}", changes(&server.name, &diff))?;
@@ -217,9 +218,8 @@ fn pin(hub: &Hub, accept: &[String]) -> Result<ExitCode> {
 
 fn changes(server: &str, diff: &PinDiff) -> String {
     let (said, quoted) = (summary(diff), quoted(server));
-    let text = format!("{server}: {said}; `isolet mcp pin --accept {quoted}`\n");
     // Names are the server's.
-    strictly(&text)
+    on_one_line(&format!("{server}: {said}; `isolet mcp pin --accept {quoted}`")) + "\n"
 }
 
 fn summary(diff: &PinDiff) -> String {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::client::{Client, session, text};
+use crate::util::{Scratch, isolet};
 
 /// Returns a call of `run_python` as it is on the wire.
 fn line(id: u32, arguments: &str) -> Vec<u8> {
@@ -98,4 +99,15 @@ fn schemas_of_arguments_have_no_keyword_that_clients_refuse() {
     for tool in tools {
         check(&tool["inputSchema"]);
     }
+}
+
+#[test]
+fn the_name_of_a_server_neither_acts_on_a_terminal_nor_adds_a_line() {
+    let scratch = Scratch::new("mcp-names");
+    let name = "a\u{1b}]0;x\u{7}\u{202e}\nother: fine, 3 tools";
+    let servers = json!({"mcpServers": {name: {"command": "/no/such/program"}}});
+    let config = scratch.file("servers.json", servers.to_string());
+    let ran = isolet(["mcp", "check", "--config", &config]);
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(2), 1), "{ran:?}");
+    assert!(ran.stdout.starts_with("a^[]0;x^G\\u{202e}\\nother: fine"), "{ran:?}");
 }

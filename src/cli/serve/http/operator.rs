@@ -5,6 +5,7 @@ use std::sync::mpsc::{TrySendError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::cli::filter::on_one_line;
 use crate::service::node::Operator;
 
 /// How many lines wait while nobody reads standard error.
@@ -26,7 +27,8 @@ pub(super) fn told() -> io::Result<Operator> {
             if left_out > 0 {
                 let _ = writeln!(to, "{left_out} lines like the next one were left out");
             }
-            let _ = writeln!(to, "{line}");
+            // Some of it is a client's.
+            let _ = writeln!(to, "{}", on_one_line(&line));
         }
     })?;
     Ok(Box::new(move |line| match sender.try_send(line.to_owned()) {
