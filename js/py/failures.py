@@ -1,7 +1,8 @@
 """Exceptions that stand for what functions of the host have raised.
 
 The host sends the name of a class, a text, and the names of the classes of the standard library
-that it is based on, such as `json.decoder.JSONDecodeError` and `ValueError`.
+that it is based on, such as `json.decoder.JSONDecodeError` and `ValueError`; of a group, the same
+of each of its exceptions.
 """
 
 import builtins
@@ -14,6 +15,7 @@ from importlib import import_module
 
 MADE = 64  # classes that are kept, so that a second failure is of the same class
 MOST_FAILED = 65_536  # bytes or characters that are made up for an error of their encoding
+GROUP_TEXT = re.compile(r"(.*) \(\d+ sub-exceptions?\)", re.DOTALL)
 OS_TEXT = re.compile(r"\[Errno (\d+)\] (.*?)(?:: '(.*)')?", re.DOTALL)
 JSON_TEXT = re.compile(r"(.*): line (\d+) column (\d+) \(char (\d+)\)", re.DOTALL)
 UNICODE_TEXT = re.compile(
@@ -33,8 +35,10 @@ class ToolError(RuntimeError):
 OWN = {"ToolError": ToolError, "gaierror": gaierror}  # classes of the host's that builtins lacks
 
 
-def exception(name, message, bases=()):
+def exception(name, message, bases=(), exceptions=()):
     """The host's error: of its own class if that is here, or of one of its name that is made."""
+    if exceptions:
+        return group_of(name, message, [exception(*each) for each in exceptions])
     found = {base: kind for base in bases if (kind := library_class(base))}
     kinds = tuple(dict.fromkeys(found.values()))
     nearest = tuple(kind for kind in kinds if not has_subclass(kind, kinds))
@@ -54,6 +58,15 @@ def exception(name, message, bases=()):
             if error:
                 return error
     return RuntimeError(message)
+
+
+def group_of(name, message, exceptions):
+    """A group of exceptions, whose text tells how many there are."""
+    kind = ExceptionGroup
+    if name != kind.__name__:
+        kind = made(name, (kind,), False)
+    found = GROUP_TEXT.fullmatch(message)
+    return kind(found[1] if found else message, exceptions)
 
 
 def library_class(name):

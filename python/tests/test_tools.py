@@ -149,7 +149,7 @@ def test_exceptions_of_tools_are_caught_as_they_would_be_without_isolet(
         asyncio.TimeoutError("late"): ["TimeoutError", "asyncio.TimeoutError"],
     }
     if sys.version_info >= (3, 11):
-        errors[ExceptionGroup("some", [ValueError()])] = ["Exception"]
+        errors[ExceptionGroup("some", [ValueError()])] = ["ExceptionGroup", "Exception"]
     kept = list(errors)
 
     def fail(number: int) -> None:
@@ -187,6 +187,44 @@ except RuntimeError:
 except {own.__name__} as error:
     found = type(error).__mro__[1].__name__
 found""") == "LookupError"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no groups")
+def test_a_group_of_exceptions_is_one_of_the_same_exceptions(server: isolet.Server) -> None:
+    class Several(ExceptionGroup[Exception]):
+        pass
+
+    inner = ExceptionGroup("inner", [KeyError("k"), NoSuchPage("page 7")])
+    groups = [
+        ExceptionGroup("some", [ValueError("a"), inner]),
+        Several("own (2 sub-exceptions)", [json.JSONDecodeError("bad", "[1", 1)]),
+        ExceptionGroup("many", [ValueError(str(number)) for number in range(40)]),
+    ]
+
+    def fail(number: int) -> None:
+        raise groups[number]
+
+    code = """
+import json
+seen = []
+try:
+    fail(number)
+except* LookupError as group:
+    seen += [repr(one) for one in group.exceptions[0].exceptions]
+except* json.JSONDecodeError as group:
+    seen += [type(group).__name__, group.message, group.exceptions[0].pos]
+except* ValueError as group:
+    seen += [type(group).__name__, group.message, len(group.exceptions), repr(group.exceptions[0])]
+seen"""
+    with isolet.Sandbox(server=server, tools=[fail]).session() as session:
+        found = [session.eval(code, inputs={"number": number}) for number in range(3)]
+        name = "try: fail(1)\nexcept ExceptionGroup as group: name = type(group).__name__\nname"
+        assert session.eval(name) == "Several"
+    assert found == [
+        ["KeyError('k')", "NoSuchPage('page 7')", "ExceptionGroup", "some", 1, "ValueError('a')"],
+        ["ExceptionGroup", "own (2 sub-exceptions)", 1],
+        ["ExceptionGroup", "many", 32, "ValueError('0')"],
+    ]
 
 
 def test_exceptions_of_tools_have_the_fields_that_their_text_tells(server: isolet.Server) -> None:

@@ -430,3 +430,26 @@ def forge(tool, arguments):
         assert_eq!((name.as_str(), args), ("pay", &Value::Dict(vec![("amount".into(), 1.into())])));
     }
 }
+
+#[tokio::test]
+async fn a_group_of_exceptions_is_one_in_the_guest() {
+    let tool = Tool::from_handler(ToolSpec::new("fail"), |_, _| async {
+        let first = ToolError::new("ValueError", "a");
+        let inner = ToolError::new("ExceptionGroup", "inner")
+            .with_exception(ToolError::new("NoSuchPage", "page 7").based_on("LookupError"));
+        Err(ToolError::new("ExceptionGroup", "some").with_exception(first).with_exception(inner))
+    });
+    let sandbox = builder().tool(tool).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "
+seen = []
+try:
+    fail()
+except* ValueError as group:
+    seen.append(repr(group))
+except* LookupError as group:
+    seen.append(repr(group.exceptions[0].exceptions))
+'; '.join(seen)";
+    let expected = "ExceptionGroup('some', [ValueError('a')]); (NoSuchPage('page 7'),)";
+    assert_eq!(eval(&mut session, code).await, Value::from(expected));
+}

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _TICK_SECONDS = 0.001
 _IDLE_TICKS = 50
 _MOST_BASES = 16
+_MOST_EXCEPTIONS = 32  # of a group
+_DEEPEST_GROUP = 8
 
 
 class Call:
@@ -253,16 +255,26 @@ class Tools:
 
 def failure(call: int, error: BaseException) -> Message:
     """Returns the message that a tool has raised an exception."""
+    return ["fail", call, *described(error)]
+
+
+def described(error: BaseException, depth: int = _DEEPEST_GROUP) -> list[Any]:
+    """Returns the name, text and bases of an exception, and of a group those of its exceptions."""
     name = type(error).__name__
     if isinstance(error, TransferError):
-        return ["fail", call, "TypeError", shown(str(error)), []]
+        return ["TypeError", shown(str(error)), []]
     try:
         is_key = isinstance(error, KeyError) and len(error.args) == 1
         # The text of a `KeyError` is the `repr` of its argument, and would be so once more.
         text = error.args[0] if is_key and type(error.args[0]) is str else str(error)
     except Exception as broken:
         text = f"its text cannot be made: {type(broken).__name__}"
-    return ["fail", call, shown(name), shown(text), bases(type(error))]
+    found = [shown(name), shown(text), bases(type(error))]
+    if sys.version_info >= (3, 11) and isinstance(error, ExceptionGroup) and depth:
+        group: ExceptionGroup[Exception] = error
+        members = group.exceptions[:_MOST_EXCEPTIONS]
+        found.append([described(each, depth - 1) for each in members])
+    return found
 
 
 def bases(kind: type[BaseException]) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
-from ._calls import failure
+from ._calls import described
 from ._http import body
 from ._loop import loop
 from ._pool import pool
@@ -76,5 +76,11 @@ class Calls:
 
 
 def _failed(error: BaseException) -> dict[str, Any]:
-    _, _, kind, message, bases = failure(0, error)
-    return {"error": {"type": kind, "message": message, "bases": bases}}
+    return {"error": _fields(*described(error))}
+
+
+def _fields(kind: str, text: str, bases: list[str], exceptions: Any = ()) -> dict[str, Any]:
+    fields: dict[str, Any] = {"type": kind, "message": text, "bases": bases}
+    if exceptions:
+        fields["exceptions"] = [_fields(*each) for each in exceptions]
+    return fields

@@ -7,6 +7,7 @@ Code of the model then runs in a sandbox, and not in the program. Needs rlms 0.1
 
 from __future__ import annotations
 
+import ast
 import copy
 import time
 from collections.abc import Callable, Iterator, MutableMapping
@@ -156,10 +157,7 @@ class REPL(LocalREPL):
         answer, variables = None, {}
         if execution.session_alive:
             answer = session.run(_FINISH).value
-            variables = {
-                each.name: each.repr if each.type in _SIMPLE else _Shown(each.repr)
-                for each in _own(session)
-            }
+            variables = {each.name: _value(each) for each in _own(session)}
         return REPLResult(
             stdout=execution.stdout,
             stderr=stderr,
@@ -199,6 +197,16 @@ def _own(session: Session) -> Iterator[Variable]:
     for each in session.variables():
         if not each.name.startswith("_") and each.type not in _FUNCTIONS:
             yield each
+
+
+def _value(variable: Variable) -> Any:
+    """Returns a variable's value, as far as its text tells it. A long one is cut."""
+    if variable.type not in _SIMPLE:
+        return _Shown(variable.repr)
+    try:
+        return ast.literal_eval(variable.repr)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return variable.repr
 
 
 class _Shown:

@@ -10,6 +10,7 @@ import json
 import threading
 import zipfile
 
+import failing
 import pytest
 
 dspy = pytest.importorskip("dspy", reason="DSPy is not installed")
@@ -163,6 +164,12 @@ def test_an_exception_of_a_tool_keeps_its_type(interpreter):
     interpreter.tools["read"] = lambda: json.loads("[1,")
     code = "import json\ntry: read()\nexcept json.JSONDecodeError as e: at = e.pos\nat"
     assert interpreter.execute(code) == 3
+
+
+def test_exceptions_of_tools_keep_what_they_are(interpreter):
+    for function in (failing.fail, failing.fail_later):
+        interpreter.tools["fail"] = function
+        assert interpreter.execute(f"{failing.CODE}seen") == failing.SEEN
 
 
 def test_named_tuples_of_a_tool_are_dicts(interpreter):

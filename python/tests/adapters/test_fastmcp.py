@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 
+import failing
 import pytest
 
 fastmcp = pytest.importorskip("fastmcp", reason="FastMCP is not installed")
@@ -58,6 +59,12 @@ def test_code_catches_what_a_function_raises_by_its_class():
 
     code = "import json\ntry: await read()\nexcept json.JSONDecodeError as e: return e.pos"
     assert run(code, external_functions={"read": read}) == 3
+
+
+def test_exceptions_of_functions_keep_what_they_are():
+    code = failing.CODE.replace("try: fail(", "try: await fail(") + "return seen"
+    for function in (failing.fail, failing.fail_later):
+        assert run(code, external_functions={"fail": function}) == failing.SEEN
 
 
 def test_an_exception_is_a_tool_error_with_the_traceback():

@@ -7,6 +7,7 @@ import inspect
 import threading
 import typing
 
+import failing
 import pytest
 
 import isolet.aio
@@ -37,6 +38,11 @@ def test_it_keeps_state_and_returns_output_value_or_traceback(session):
     assert run_python("print('a')\nx") == "a\n1"
     assert run_python("print('a')") == "a"
     assert run_python("1 / 0").endswith("ZeroDivisionError: division by zero")
+
+
+def test_exceptions_of_tools_keep_what_they_are(session):
+    session.register(failing.fail)
+    assert tool_function(session)(f"{failing.CODE}seen") == repr(failing.SEEN)
 
 
 def test_long_output_loses_its_middle(session):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import failing
 import pytest
 
 pytest.importorskip("langchain", reason="LangChain is not installed")
@@ -78,6 +79,15 @@ def test_tools_are_functions_that_the_model_is_told_of(middleware):
     told = next(each for each in model.told if isinstance(each, str))
     assert "Be brief." in told
     assert "- add(a: integer, b: integer = ...): Adds two numbers." in told
+
+
+@pytest.mark.parametrize("function", [failing.fail, failing.fail_later])
+def test_exceptions_of_tools_keep_what_they_are(function):
+    middleware = CodeInterpreterMiddleware([tool("fail")(function)])
+    agent = create_agent(scripted([f"{failing.CODE}seen"]), middleware=[middleware])
+    result = asyncio.run(agent.ainvoke(ASK))
+    assert answers(result) == [repr(failing.SEEN)]
+    middleware.close()
 
 
 def test_a_thread_keeps_its_variables_and_others_do_not_see_them(middleware):

@@ -446,6 +446,12 @@ def test_a_feed_that_takes_too_long_ends_and_the_session_lives(pool):
         assert session.feed_run("x") == 1
 
 
+def test_the_time_of_a_feed_does_not_count_for_the_start_of_its_session(pool):
+    with pool.checkout(limits={"max_feed_duration_secs": 0.001}) as session:
+        error = failure(session, "while True: pass")
+        assert "feed time limit exceeded" in str(error)
+
+
 def test_a_turn_that_takes_too_long_ends_but_a_feed_of_short_turns_does_not(pool):
     with pool.checkout(limits={"max_turn_duration_secs": 0.3}) as session:
         code = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import failing
 import pytest
 
 pytest.importorskip("pydantic_ai", reason="Pydantic AI is not installed")
@@ -78,6 +79,13 @@ def test_tools_are_functions_with_validated_arguments_and_the_context():
     assert "valid integer" in found.answers[3]
     (tool,) = found.info.function_tools
     assert "- add(a: int, b: int = ...): Adds two numbers." in tool.description
+
+
+@pytest.mark.parametrize("function", [failing.fail, failing.fail_later])
+def test_exceptions_of_tools_keep_what_they_are(function):
+    toolset = FunctionToolset()
+    toolset.add_function(function, name="fail")
+    assert answers(CodeMode(toolset), f"{failing.CODE}seen").answers == [repr(failing.SEEN)]
 
 
 def test_runs_have_sessions_of_their_own():

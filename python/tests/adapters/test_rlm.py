@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import failing
 import pytest
 
 pytest.importorskip("rlm", reason="rlms is not installed")
@@ -51,11 +52,18 @@ def test_it_has_the_protocols_of_rlm(repl):
     assert isinstance(repl, SupportsCustomTools)
 
 
+def test_exceptions_of_tools_keep_what_they_are():
+    with isolet.rlm.REPL(custom_tools={"fail": failing.fail}) as repl:
+        found = repl.execute_code(f"{failing.CODE}print(seen)")
+    assert found.stdout == f"{failing.SEEN}\n"
+
+
 def test_output_errors_state_and_locals(repl):
     found = repl.execute_code("x = len(context)\nprint(x)")
     assert (found.stdout, found.stderr, found.final_answer) == ("3\n", "", None)
     assert {"x", "context", "context_0", "answer"} <= set(found.locals)
     assert "llm_query" not in found.locals
+    assert (found.locals["x"], found.locals["context"]) == (3, "abc")
     repl.execute_code("import re\np = re.compile('a')\nwords = ['a']\ndel x")
     assert repl.locals["words"] == ["a"] and repl.locals["context"] == "abc"
     assert repr(repl.locals["p"]) == "re.compile('a')"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import ClassVar
 
+import failing
 import pytest
 
 smolagents = pytest.importorskip("smolagents", reason="smolagents is not installed")
@@ -130,6 +131,11 @@ def test_code_catches_what_a_tool_raises_by_its_class(executor):
     executor.send_tools({"read": lambda: json.loads("[1,")})
     code = "import json\ntry:\n    read()\nexcept json.JSONDecodeError as e:\n    at = e.pos\nat"
     assert executor(code).output == 3
+
+
+def test_exceptions_of_tools_keep_what_they_are(executor):
+    executor.send_tools({"fail": failing.fail})
+    assert executor(f"{failing.CODE}seen").output == failing.SEEN
 
 
 def test_the_value_of_a_last_assignment_is_the_output(executor):

@@ -30,6 +30,7 @@ pub struct ToolError {
     type_name: Cow<'static, str>,
     message: String,
     bases: Vec<Cow<'static, str>>,
+    exceptions: Vec<Self>,
 }
 
 /// The maximum length of a message of the host's own, in characters.
@@ -38,7 +39,8 @@ const REFUSAL_CHARS: usize = 4096;
 impl ToolError {
     /// Makes an error with the class and message of its exception.
     pub fn new(type_name: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
-        Self { type_name: type_name.into(), message: message.into(), bases: Vec::new() }
+        let (type_name, message) = (type_name.into(), message.into());
+        Self { type_name, message, bases: Vec::new(), exceptions: Vec::new() }
     }
 
     /// Adds a class that the exception's class is based on, by its name in the standard library,
@@ -49,6 +51,14 @@ impl ToolError {
     #[must_use]
     pub fn based_on(mut self, base: impl Into<Cow<'static, str>>) -> Self {
         self.bases.push(base.into());
+        self
+    }
+
+    /// Adds an exception to those that this one is a group of, for `except*`. The guest gets an
+    /// `ExceptionGroup`, or a class of this name that is [based on](Self::based_on) it.
+    #[must_use]
+    pub fn with_exception(mut self, exception: Self) -> Self {
+        self.exceptions.push(exception);
         self
     }
 
@@ -68,6 +78,12 @@ impl ToolError {
     #[must_use]
     pub fn bases(&self) -> &[Cow<'static, str>] {
         &self.bases
+    }
+
+    /// Returns the exceptions that this one is a group of.
+    #[must_use]
+    pub fn exceptions(&self) -> &[Self] {
+        &self.exceptions
     }
 
     /// Cuts a long message. A refusal of the host may repeat what the guest has sent.

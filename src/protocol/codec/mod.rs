@@ -210,7 +210,8 @@ fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'stat
     fields
 }
 
-/// Encodes the result of a tool call: `[True, value]` or `[False, class, message, bases]`.
+/// Encodes the result of a tool call: `[True, value]` or `[False, class, message, bases,
+/// exceptions]`, the latter as lists without `False`.
 pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u64) -> Vec<u8> {
     let refuse = |reason| ToolError::new("ValueError", format!("the host's result: {reason}"));
     let checked = answer.and_then(|value| match check_bounds(&value, max_value_bytes) {
@@ -219,16 +220,49 @@ pub(crate) fn encode_answer(answer: Result<Value, ToolError>, max_value_bytes: u
     });
     let answer = match checked {
         Ok(value) => vec![Value::Bool(true), value],
-        Err(error) => vec![
-            Value::Bool(false),
-            error.type_name().into(),
-            error.message().into(),
-            Value::List(error.bases().iter().map(|base| (**base).into()).collect()),
-        ],
+        Err(error) => {
+            let mut answer = tool_error(&error);
+            answer.insert(0, Value::Bool(false));
+            answer
+        }
     };
     let mut bytes = Vec::new();
     marshal::encode(&Value::List(answer), &mut bytes);
     bytes
+}
+
+fn tool_error(error: &ToolError) -> Vec<Value> {
+    let exceptions = error.exceptions().iter().map(|error| Value::List(tool_error(error)));
+    vec![
+        error.type_name().into(),
+        error.message().into(),
+        Value::List(error.bases().iter().map(|base| (**base).into()).collect()),
+        Value::List(exceptions.collect()),
+    ]
+}
+
+fn read_tool_error(parts: impl IntoIterator<Item = Value>) -> Option<ToolError> {
+    let mut parts = parts.into_iter();
+    let (
+        Some(Value::Str(name)),
+        Some(Value::Str(message)),
+        Some(Value::List(bases)),
+        Some(Value::List(exceptions)),
+        None,
+    ) = (parts.next(), parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return None;
+    };
+    let mut error = ToolError::new(name, message);
+    for base in bases {
+        let Value::Str(base) = base else { return None };
+        error = error.based_on(base);
+    }
+    for exception in exceptions {
+        let Value::List(parts) = exception else { return None };
+        error = error.with_exception(read_tool_error(parts)?);
+    }
+    Some(error)
 }
 
 /// Decodes an answer that [`encode_answer`] made.
@@ -238,21 +272,12 @@ pub(crate) fn decode_answer(bytes: &[u8]) -> Result<Value, ToolError> {
         return Err(unreadable());
     };
     let mut parts = parts.into_iter();
-    match (parts.next(), parts.next(), parts.next(), parts.next()) {
-        (Some(Value::Bool(true)), Some(value), None, None) => Ok(value),
-        (
-            Some(Value::Bool(false)),
-            Some(Value::Str(name)),
-            Some(Value::Str(message)),
-            Some(Value::List(bases)),
-        ) => {
-            let error = ToolError::new(name, message);
-            let add = |error: ToolError, base| match base {
-                Value::Str(base) => Ok(error.based_on(base)),
-                _ => Err(unreadable()),
-            };
-            bases.into_iter().try_fold(error, add).and_then(Err)
-        }
+    match parts.next() {
+        Some(Value::Bool(true)) => match (parts.next(), parts.next()) {
+            (Some(value), None) => Ok(value),
+            _ => Err(unreadable()),
+        },
+        Some(Value::Bool(false)) => Err(read_tool_error(parts).unwrap_or_else(unreadable)),
         _ => Err(unreadable()),
     }
 }

@@ -192,10 +192,7 @@ pub(super) struct ToolAnswer {
 impl ToolAnswer {
     pub(super) fn answer(self) -> Answer {
         match self.error {
-            Some(ToolFailure { type_name, message, bases }) => {
-                let error = ToolError::new(type_name, message);
-                Err(bases.into_iter().fold(error, ToolError::based_on))
-            }
+            Some(failure) => Err(failure.error()),
             None => Ok(self.value),
         }
     }
@@ -210,6 +207,19 @@ struct ToolFailure {
     /// Exceptions of Python's standard library that it is based on, the nearest first.
     #[serde(default)]
     bases: Vec<String>,
+    /// The exceptions that it is a group of.
+    #[serde(default)]
+    #[schema(no_recursion)]
+    exceptions: Vec<Self>,
+}
+
+impl ToolFailure {
+    fn error(self) -> ToolError {
+        let error = ToolError::new(self.type_name, self.message);
+        let error = self.bases.into_iter().fold(error, ToolError::based_on);
+        let exceptions = self.exceptions.into_iter().map(Self::error);
+        exceptions.fold(error, ToolError::with_exception)
+    }
 }
 
 fn runtime_error() -> String {

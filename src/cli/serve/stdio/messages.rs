@@ -76,9 +76,7 @@ impl Message {
                 return Ok(Self::Answer { call: unsigned(number)?, answer });
             }
             "fail" => {
-                let error = ToolError::new(rest.text("TYPE")?, rest.text("TEXT")?);
-                let bases = rest.optional_texts("BASES")?;
-                let answer = Err(bases.into_iter().fold(error, ToolError::based_on));
+                let answer = Err(rest.tool_error()?);
                 return Ok(Self::Answer { call: unsigned(number)?, answer });
             }
             "shutdown" => return Ok(Self::Shutdown { number }),
@@ -193,6 +191,18 @@ impl Arguments {
 
     fn texts(&mut self, what: &str) -> Result<Vec<String>, Mismatch> {
         list_of_texts(&self.next(), what)
+    }
+
+    /// Takes what an exception is made of.
+    fn tool_error(&mut self) -> Result<ToolError, Mismatch> {
+        let error = ToolError::new(self.text("TYPE")?, self.text("TEXT")?);
+        let bases = self.optional_texts("BASES")?;
+        let error = bases.into_iter().fold(error, ToolError::based_on);
+        let Value::List(exceptions) = self.next() else { return Ok(error) };
+        exceptions.into_iter().try_fold(error, |error, one| match one {
+            Value::List(parts) => Ok(error.with_exception(Self(parts.into_iter()).tool_error()?)),
+            other => Err(mismatch("one of the EXCEPTIONS", "a list", &other)),
+        })
     }
 
     fn optional_texts(&mut self, what: &str) -> Result<Vec<String>, Mismatch> {
