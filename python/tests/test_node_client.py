@@ -18,6 +18,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -192,6 +193,8 @@ def test_guests_call_functions_of_the_client_many_at_once(client: Client) -> Non
             "value": ValueError("größe"),
             "json": json.JSONDecodeError("bad", "[1,", 2),
         }
+        if kind == "group":
+            raise ExceptionGroup("some", [errors["key"], ExceptionGroup("inner", [errors["json"]])])
         raise errors[kind]
 
     with client.session(tools=[meet, later, fail]) as session:
@@ -203,6 +206,11 @@ def test_guests_call_functions_of_the_client_many_at_once(client: Client) -> Non
         assert session.run("fail(1)").failure.startswith("TypeError: ")
         code = "import json\ntry: fail('json')\nexcept json.JSONDecodeError as e: at = e.pos\nat"
         assert session.eval(code) == 2
+        if sys.version_info >= (3, 11):
+            code = "try: fail('group')\nexcept* ValueError as group: inner = group.exceptions[0]\n"
+            code += "except* KeyError as group: key = group.exceptions[0].args\n"
+            code += "[*key, type(inner).__name__, inner.exceptions[0].pos]"
+            assert session.eval(code) == ["k", "ExceptionGroup", 2]
     assert client.run("later(1)['value']", tools=[later], inputs={"a": 1}).value == 1
 
 

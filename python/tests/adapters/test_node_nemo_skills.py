@@ -85,6 +85,19 @@ def test_a_cell_that_exits_is_told_as_ipython_tells_it(address):
         assert output == {"process_status": status, "stdout": "a\n", "stderr": stderr}, code
 
 
+def test_numbers_and_what_is_left_out_are_read_as_clients_send_them(address):
+    client = Client(address, "lenient")
+    for more in (
+        {"timeout": "10", "max_output_characters": "100"},
+        {"timeout": "", "max_output_characters": "null", "std_input": None, "unknown": 1},
+        {"timeout": None, "language": None, "max_output_characters": None, "session_id": None},
+    ):
+        body = {"generated_code": "1 + 1", **more}
+        headers = {"X-Session-ID": client.session}
+        answer = requests.post(f"{address}/execute", json=body, headers=headers, timeout=SECONDS)
+        assert answer.json()["stdout"] == "2\n", answer.text
+
+
 def test_output_has_no_more_characters_than_asked_for(address):
     client = Client(address, "cut")
     output = client.execute("print('ä' * 100)", max_output_characters=10)

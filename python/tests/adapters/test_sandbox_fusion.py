@@ -128,6 +128,24 @@ def test_verdicts_are_those_that_verl_reads(address):
     assert verdict("import os; os.kill(os.getpid(), 9)", "5") == -2
 
 
+def test_numbers_and_what_is_left_out_are_read_as_clients_send_them(address):
+    body = {"code": "print(input())", "language": "python", "stdin": "a"}
+    for more in (
+        {"run_timeout": "10", "memory_limit_MB": "256"},
+        {"run_timeout": "", "memory_limit_MB": "null", "compile_timeout": "x"},
+        {"run_timeout": None, "memory_limit_MB": None, "files": None, "fetch_files": None},
+    ):
+        answer = requests.post(f"{address}/run_code", json={**body, **more}, timeout=60)
+        assert answer.json()["run_result"]["stdout"] == "a\n", answer.text
+    cells = {"cells": ["1"], "cell_timeout": "5", "total_timeout": "", "kernel": None, "files": None}
+    answer = requests.post(f"{address}/run_jupyter", json=cells, timeout=60)
+    assert answer.json()["cells"][0]["display"] == [{"text/plain": "1"}]
+    for wrong in ({"code": None}, {"run_timeout": "soon"}, {"run_timeout": []}):
+        answer = requests.post(f"{address}/run_code", json={**body, **wrong}, timeout=60)
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+        assert next(iter(wrong)) in answer.json()["detail"]
+
+
 def test_another_language_is_refused(address):
     body = {"code": "int main() {}", "language": "cpp"}
     answer = requests.post(f"{address}/run_code", json=body, timeout=60)

@@ -10,6 +10,7 @@ mod body;
 mod e2b;
 mod execute;
 mod exits;
+mod lenient;
 mod meter;
 mod nemo_skills;
 mod openapi;

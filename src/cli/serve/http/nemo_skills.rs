@@ -17,6 +17,7 @@ use serde_json::{Value as AnyJson, json};
 use super::Who;
 use super::body::Foreign;
 use super::exits::Shown;
+use super::lenient;
 use super::problem::Problem;
 use crate::service::node::{MOST_SECONDS, NewRun, NewSession, Node, Tenant, Wishes};
 
@@ -74,10 +75,9 @@ pub(super) async fn execute(
     body: Value,
 ) -> Result<Response, Response> {
     let Ok(who) = Who::from_request_parts(&mut parts, &node).await;
-    let wanted: Result<Wanted, _> = isolet::from_value(body);
+    let wanted: Result<Wanted, _> = lenient::read(body, &["timeout", "max_output_characters"]);
     let ran = async {
-        let wanted =
-            wanted.map_err(|error| Problem::unreadable(format!("the body is invalid: {error}")))?;
+        let wanted = wanted?;
         let tenant = node.tenant(&who.0)?;
         let header = parts.headers.get(SESSION).and_then(|name| name.to_str().ok());
         let name = header.map(str::to_owned).or_else(|| wanted.session_id.clone());

@@ -20,6 +20,7 @@ use super::Who;
 use super::answers::check_length;
 use super::body::{Foreign, Given, in_turn};
 use super::exits::Shown;
+use super::lenient;
 use super::problem::Problem;
 use crate::service::SessionCommand;
 use crate::service::node::{
@@ -34,6 +35,9 @@ const HOME: &str = "/home/user";
 
 /// The least memory of a session, in MiB.
 const LEAST_MEGABYTES: i64 = 64;
+
+/// The fields of requests that are numbers.
+const NUMBERS: [&str; 4] = ["run_timeout", "memory_limit_MB", "cell_timeout", "total_timeout"];
 
 /// The status that a shell gives a program that was killed.
 const KILLED: i64 = 137;
@@ -99,8 +103,9 @@ struct CommandResult {
 async fn run_code(
     State(node): Served,
     who: Who,
-    Given(program): Given<Program>,
+    Given(body): Given<Value>,
 ) -> Result<Foreign, Problem> {
+    let program: Program = lenient::read(body, &NUMBERS)?;
     if !matches!(program.language.as_str(), "python" | "python3") {
         let language = &program.language;
         return Err(Problem::unsupported(format!(
@@ -143,8 +148,9 @@ async fn run_code(
 async fn run_jupyter(
     State(node): Served,
     who: Who,
-    Given(notebook): Given<Notebook>,
+    Given(body): Given<Value>,
 ) -> Result<Foreign, Problem> {
+    let notebook: Notebook = lenient::read(body, &NUMBERS)?;
     if let Some(kernel) = notebook.kernel.as_deref().filter(|kernel| *kernel != "python3") {
         return Err(Problem::unsupported(format!(
             "the kernel is {kernel:?}, and has to be python3"
