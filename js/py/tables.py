@@ -28,7 +28,10 @@ def data_of(value):
     rows, columns = value.shape
     if rows * columns > MOST_CELLS:
         return left_out(f"{rows * columns} cells", f"{MOST_CELLS}")
-    by_column = {encodable(str(name)): [plain(cell) for cell in column] for name, column in lists(value)}
+    by_column = {
+        encodable(str(name)): [plain(cell) for cell in column.tolist()]
+        for name, column in value.items()
+    }
     text = json.dumps(by_column, separators=(",", ":"))
     if len(text) > MOST_BYTES:
         return left_out(f"{len(text)} bytes as JSON", f"{MOST_BYTES}")
@@ -42,11 +45,6 @@ def left_out(size, limit):
         file=sys.stderr,
     )
     return {}
-
-
-def lists(frame):
-    for name, column in frame.items():
-        yield name, column.tolist()
 
 
 def plain(cell):

@@ -13,6 +13,7 @@ use crate::data::value::Value;
 ///
 /// A `&str` or `String` converts to a cell with the defaults.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub struct Cell {
     pub(crate) code: String,
     pub(crate) syntax: Syntax,

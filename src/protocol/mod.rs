@@ -180,6 +180,7 @@ pub(crate) struct DefinedModule {
 
 /// A cell in the form that is sent to the guest.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct RunCommand {
     /// The variables to bind before the code runs.
     pub(crate) inputs: Vec<(String, Value)>,

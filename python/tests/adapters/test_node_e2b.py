@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import hashlib
 import io
-import json
 import os
 import threading
 import time
@@ -17,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from node_process import serving
+from e2b_nodes import node
 
 e2b = pytest.importorskip("e2b_code_interpreter")
 
@@ -35,7 +33,6 @@ from e2b.exceptions import (  # noqa: E402
     TimeoutException,
 )
 from e2b_code_interpreter import AsyncSandbox, Sandbox  # noqa: E402
-from e2b_code_interpreter.charts import BarChart, LineChart, SuperChart  # noqa: E402
 
 SECONDS = 60
 """How long anything that is waited for may take."""
@@ -49,18 +46,6 @@ def wheel(directory: Path, name: str) -> None:
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
-
-
-@contextlib.contextmanager
-def node(tmp_path: Path, config: str, *args: str, key: str = "any") -> Iterator[str]:
-    """The address of a node with this configuration, where E2B's clients find it."""
-    path = tmp_path / "node.toml"
-    path.write_text(config)
-    with serving("--config", str(path), *args) as address, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("E2B_API_URL", address)
-        patch.setenv("E2B_SANDBOX_URL", address)
-        patch.setenv("E2B_API_KEY", key)
-        yield address
 
 
 @pytest.fixture(scope="module")
@@ -106,93 +91,6 @@ def test_a_cell_has_its_value_output_and_number_and_leaves_its_variables(sandbox
         assert sandbox.run_code(code).text == text
     for code, text in (("display('a')", "a"), ("display(['a'])", "['a']")):
         assert sandbox.run_code(code).results[0].text == text
-
-
-EXITS = {
-    "import sys; sys.exit(3)": ("SystemExit", "3", "SystemExit: 3"),
-    "sys.exit('why')": ("SystemExit", "why", "SystemExit: why"),
-    "sys.exit(0)": ("SystemExit", "0", "SystemExit: 0"),
-    "sys.exit()": ("SystemExit", "", "SystemExit"),
-    "raise SystemExit": ("SystemExit", "", "SystemExit"),
-    "raise SystemExit([1, 2])": ("SystemExit", "[1, 2]", "SystemExit: [1, 2]"),
-    "class Quit(SystemExit): pass\nraise Quit(5)": ("Quit", "5", "Quit: 5"),
-    "exit()": None,
-    "quit()": None,
-}
-"""What a kernel of IPython says of cells that exit."""
-
-
-@pytest.mark.parametrize("code", EXITS)
-def test_an_exit_is_shown_as_ipython_shows_it(sandbox, code):
-    execution = sandbox.run_code(f"import sys; x = 1\n{code}")
-    error = execution.error
-    assert (error and (error.name, error.value, error.traceback)) == EXITS[code]
-    assert (execution.logs.stdout, execution.logs.stderr) == ([], [])
-    assert sandbox.run_code("x").text == "1"
-
-
-PANDAS = """
-import sys, types
-class Column(list):
-    tolist = list.copy
-class DataFrame:
-    def __init__(self, columns): self.columns = columns
-    shape = property(lambda self: (len(next(iter(self.columns.values()), ())), len(self.columns)))
-    def items(self): return ((name, Column(cells)) for name, cells in self.columns.items())
-    def _repr_html_(self): return "<table>"
-pandas = sys.modules["pandas"] = types.ModuleType("pandas")
-pandas.DataFrame, pandas.NA, pandas.NaT = DataFrame, object(), object()
-"""
-"""As much of pandas as its tables are known by."""
-
-
-def test_a_table_comes_with_its_data_unless_that_is_too_much(sandbox):
-    sandbox.run_code(PANDAS)
-    code = """
-        import datetime
-        cells = [1, 1.5, True, None, "a\\ud800", float("nan"), pandas.NA, datetime.date(2026, 1, 2)]
-        display(DataFrame({"a": [1]}))
-        DataFrame({"x": cells, 7: [(1, float("inf")), {2: b"b"}]})
-        """
-    shown, main = sandbox.run_code(code).results
-    assert (shown.data, shown.is_main_result) == ({"a": [1]}, False)
-    assert main.data == {
-        "x": [1, 1.5, True, None, "a\\ud800", None, None, "2026-01-02"],
-        "7": [[1, None], {"2": "b'b'"}],
-    }
-    assert (main.html, main.extra) == ("<table>", None)
-    for table, reason in (
-        ("{'a': [0] * 100_001}", "100001 cells, the limit is 100000"),
-        ("{'a': ['b' * 2**20]}", "1048586 bytes as JSON, the limit is 1048576"),
-    ):
-        execution = sandbox.run_code(f"DataFrame({table})")
-        assert (execution.results[0].data, execution.results[0].html) == (None, "<table>")
-        assert reason in "".join(execution.logs.stderr)
-
-
-def test_a_chart_has_the_form_of_e2b(sandbox):
-    axes = {
-        **{"type": "line", "title": None, "elements": [{"label": None, "points": [[0, 1.5]]}]},
-        **{"x_label": "time (s)", "x_ticks": [0], "x_tick_labels": ["0"], "x_scale": "linear"},
-        **{"y_label": None, "y_ticks": [1], "y_tick_labels": ["1"], "y_scale": "log"},
-    }
-    chart = {"type": "superchart", "title": "all", "elements": [axes, axes]}
-    shown = {"application/vnd.isolet.chart.v1+json": json.dumps(chart)}
-    (result,) = sandbox.run_code(f"display({shown!r}, raw=True)").results
-    assert isinstance(result.chart, SuperChart) and result.chart.title == "all"
-    for one in result.chart.elements:
-        assert isinstance(one, LineChart)
-        assert (one.x_label, one.x_unit, one.y_unit) == ("time (s)", "s", None)
-        assert one.elements[0].points == [(0, 1.5)]
-        assert one.elements[0].label == "Line 0"
-    bars = {"label": "a", "group": None, "value": 1}
-    chart = {"type": "bar", "title": None, "elements": [bars], "orientation": "horizontal"}
-    labels = {"x_label": "length [m]", "y_label": "kind"}
-    shown = {"application/vnd.isolet.chart.v1+json": json.dumps({**chart, **labels})}
-    chart = sandbox.run_code(f"display({shown!r}, raw=True)").results[0].chart
-    assert isinstance(chart, BarChart) and chart.elements[0].group == "Group 0"
-    # As E2B has it: what the bars are of is on the first axis, whichever way they go.
-    assert (chart.x_label, chart.y_label, chart.y_unit) == ("kind", "length [m]", "m")
 
 
 def test_output_comes_while_the_cell_runs(sandbox):

@@ -1,4 +1,4 @@
-//! What IPython shows of a cell that ends by `SystemExit`.
+//! What `IPython` shows of a cell that ends by `SystemExit`.
 
 use isolet::Value;
 
@@ -12,7 +12,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Returns what ended a cell that exited. A mere `exit()` is no failure in IPython.
+    /// Returns what ended a cell that exited. A mere `exit()` is no failure in `IPython`.
     pub(super) fn of(execution: &Value) -> Option<Self> {
         let status = execution.get("exit_code").and_then(Value::as_i64)?;
         let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);

@@ -65,7 +65,8 @@ mod tests {
 
     #[test]
     fn numbers_are_read_as_clients_send_them() {
-        for (given, read) in [("10", 10.0), (" 2.5 ", 2.5), ("", 10.0), ("null", 10.0), ("0", 0.0)] {
+        for (given, read) in [("10", 10.0), (" 2.5 ", 2.5), ("", 10.0), ("null", 10.0), ("0", 0.0)]
+        {
             assert_eq!(timeout(given), Ok(read), "{given}");
         }
         assert_eq!(timeout(Value::None), Ok(10.0));

@@ -40,6 +40,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
 /// Code to run.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(super) struct Job {
     #[schema(required, value_type = String)]
     code: Option<String>,
