@@ -49,6 +49,12 @@ impl<'a> Arguments<'a> {
         remark(self.tool, &self.ignored(), self.known)
     }
 
+    /// Returns that an argument is missing, which may have been given by another name.
+    pub(super) fn missing(&self, name: &str, what: &str) -> String {
+        let remark = self.remark().map(|remark| format!("; {remark}")).unwrap_or_default();
+        format!("{} needs `{name}`{what}{remark}", self.tool)
+    }
+
     /// Returns a text; `None` if it was left out.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, String> {
         match self.given.get(name) {

@@ -120,7 +120,9 @@ impl Server {
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Begun>, String> {
         let arguments = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS);
-        let code = arguments.text("code")?.ok_or("run_python needs `code`, the code to run")?;
+        let code = arguments
+            .text("code")?
+            .ok_or_else(|| arguments.missing("code", ", the code to run"))?;
         let handle = arguments.session()?;
         let job = Job { code, timeout: arguments.seconds("timeout")? };
         self.python.begin(owner, handle.as_deref(), job, &context.ct).await
@@ -193,7 +195,7 @@ impl Server {
     async fn search_tools(&self, arguments: &JsonObject) -> Result<CallToolResult, String> {
         let hub = self.python.hub().ok_or("there are no other servers")?;
         let arguments = Arguments::new(SEARCH_TOOLS, arguments, SEARCH_PARAMS);
-        let query = arguments.text("query")?.ok_or("search_tools needs `query`")?;
+        let query = arguments.text("query")?.ok_or_else(|| arguments.missing("query", ""))?;
         let server = arguments.name("server")?;
         let limit = arguments.count("limit", MAX_FOUND)?.unwrap_or(FOUND);
         let mut text = stubs::search(hub, &query, server.as_deref(), limit).await?;
@@ -210,7 +212,8 @@ impl Server {
     ) -> Result<CallToolResult, String> {
         let arguments = Arguments::new(CLOSE_SESSION, arguments, CLOSE_PARAMS);
         let handle = arguments.session()?;
-        let handle = handle.ok_or("close_session needs `session`, from an earlier result")?;
+        let handle =
+            handle.ok_or_else(|| arguments.missing("session", ", from an earlier result"))?;
         self.python.close(&self.owner(context), &handle).await?;
         let remark = arguments.remark().map_or_else(String::new, |remark| format!("\n{remark}"));
         let text = ContentBlock::text(format!("Session {handle} has ended.{remark}"));

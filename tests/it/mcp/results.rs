@@ -97,6 +97,11 @@ fn wrong_calls_are_errors_that_a_model_can_read() {
         text(&result).to_owned()
     };
     assert_eq!(refused("run_python", json!({})), "run_python needs `code`, the code to run");
+    let other_case = refused("run_python", json!({"Code": "1"}));
+    assert!(
+        other_case.contains("needs `code`") && other_case.ends_with(": `Code`"),
+        "{other_case}"
+    );
     assert_eq!(
         refused("run_python", json!({"code": 1})),
         "`code` of run_python is 1, and has to be a string"

@@ -226,8 +226,9 @@ def _as_e2b_has_it(chart: Any) -> Any:
                 elements[number] = _as_e2b_has_it(one)
             elif isinstance(one, dict) and kind in _NAMES:
                 field, name = _NAMES[cast("str", kind)]
-                if one.get(field, "") is None:
-                    one[field] = name.format(number)
+                element = cast("dict[str, Any]", one)
+                if element.get(field, "") is None:
+                    element[field] = name.format(number)
     if fields.pop("orientation", None) == "horizontal":
         x, y = fields.get("x_label"), fields.get("y_label")
         fields.update(x_label=y, y_label=x)
