@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolet::{Display, Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
+use isolet::{Cell, Display, Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
 
 use crate::util::{Ran, Scratch, command, engine_builder, eval, exec};
 
@@ -330,4 +330,38 @@ t = pd.DataFrame({'g': ['x', 'y', 'x'], 'n': [1, 2, 3]})
     let none = Sandbox::builder(&engine).build().unwrap().restore(&file).await.unwrap_err();
     assert_eq!(none.kind(), isolet::ErrorKind::Packages);
     assert!(none.to_string().contains("package numpy"), "{none}");
+}
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn tables_and_axes_are_told_as_e2b_has_them() {
+    let engine = engine_builder().build().unwrap();
+    let mut session = session(&engine, &["pandas", "matplotlib"]).await;
+    let mut shown = async |code: &str, format: &str| -> serde_json::Value {
+        let ran = session.run(Cell::new(code).table_data()).await.unwrap();
+        let [display] = ran.displays() else { panic!("{ran:?}") };
+        serde_json::from_str(display.get(format).unwrap().as_str().unwrap()).unwrap()
+    };
+    let table = "
+import datetime, numpy as np, pandas as pd
+pd.DataFrame({
+    'n': pd.array([1, None], dtype='Int64'), 'x': [np.nan, 0.5], 's': ['a', None],
+    't': pd.to_datetime(['2026-01-02', None]), 'c': pd.Categorical(['u', 'v']),
+    7: [datetime.date(2026, 1, 2), pd.Timedelta(1, 's')],
+})";
+    assert_eq!(
+        shown(table, "application/vnd.isolet.table.v1+json").await,
+        serde_json::json!({
+            "n": [1, null], "x": [null, 0.5], "s": ["a", null], "t": ["2026-01-02T00:00:00", null],
+            "c": ["u", "v"], "7": ["2026-01-02", "0 days 00:00:01"],
+        })
+    );
+    let format = "application/vnd.isolet.chart.v1+json";
+    let bars = "import matplotlib.pyplot as plt; plt.barh(['a'], [1]); plt.show()";
+    assert_eq!(shown(bars, format).await["orientation"], "horizontal");
+    let dates =
+        "plt.plot([datetime.date(2026, 1, 2), datetime.date(2026, 1, 4)], [1, 2]); plt.show()";
+    let dates = shown(dates, format).await;
+    assert_eq!((&dates["x_scale"], &dates["y_scale"]), (&"datetime".into(), &"linear".into()));
+    assert_eq!(dates["x_ticks"][0], "2026-01-02T00:00:00+00:00");
 }
