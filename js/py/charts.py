@@ -44,6 +44,8 @@ def chart_of(axes):
         chart |= axis("x", axes.xaxis) | axis("y", axes.yaxis)
     if kind == "bar" and any(is_across(container) for container in bar_containers(axes)):
         chart["orientation"] = "horizontal"
+    if kind == "box_and_whisker" and not boxes_along(axes, axes.xaxis):
+        chart["orientation"] = "horizontal"
     return chart
 
 
@@ -156,52 +158,50 @@ def pie(axes):
 
 
 def boxes(axes):
-    """Boxes of `boxplot`: five numbers each, and what lies outside."""
+    return boxes_along(axes, axes.xaxis) or boxes_along(axes, axes.yaxis)
+
+
+def boxes_along(axes, names):
+    """Boxes of `boxplot` beside each other on an axis: five numbers each, and what lies outside."""
     from matplotlib.patches import PathPatch
 
-    drawn = [line for line in axes.get_lines() if len(line.get_xdata()) == 5]
+    at, to = (0, 1) if names is axes.xaxis else (1, 0)
+    lines = [(line, *line.get_data()) for line in axes.get_lines()]
+    lines = [(line, (x, y)[at], (x, y)[to]) for line, x, y in lines]
+    # Those without a face are closed lines.
+    drawn = [line for line, x, y in lines if len(x) == 5 and (x[0], y[0]) == (x[4], y[4])]
     drawn += [patch for patch in axes.patches if type(patch) is PathPatch]
     found = []
-    others = [line for line in axes.get_lines() if len(line.get_xdata()) != 5]
-    names = [label.get_text() for label in axes.get_xticklabels()]
+    others = [one for one in lines if len(one[1]) not in (0, 5)]
+    names = [label.get_text() for label in names.get_ticklabels()]
     for number, box in enumerate(drawn[:MOST_POINTS]):
         path = box.get_path().vertices
-        left, right = path[:, 0].min(), path[:, 0].max()
-        low, high = path[:, 1].min(), path[:, 1].max()
-        inside = [line for line in others if is_between(line, left, right)]
-        flat = [line for line in inside if len(line.get_ydata()) == 2 and is_flat(line)]
-        median = [line for line in flat if low <= line.get_ydata()[0] <= high]
-        caps = [line.get_ydata()[0] for line in flat if not low < line.get_ydata()[0] < high]
+        left, right = path[:, at].min(), path[:, at].max()
+        low, high = path[:, to].min(), path[:, to].max()
+        inside = [one for one in others if left <= min(one[1]) and max(one[1]) <= right]
+        flat = [values[0] for _, _, values in inside if len(values) == 2 and values[0] == values[1]]
+        median = [value for value in flat if low <= value <= high]
+        caps = [value for value in flat if not low < value < high]
         if not median:
             return []
         outliers = [
-            plain(y)
-            for line in inside
+            plain(value)
+            for line, _, values in inside
             if line.get_linestyle() == "None"
-            for y in line.get_ydata()[:MOST_POINTS]
+            for value in values[:MOST_POINTS]
         ]
         found.append(
             {
                 "label": names[number] if number < len(names) else str(number + 1),
                 "min": plain(min([*caps, low])),
                 "first_quartile": plain(low),
-                "median": plain(median[0].get_ydata()[0]),
+                "median": plain(median[0]),
                 "third_quartile": plain(high),
                 "max": plain(max([*caps, high])),
                 "outliers": outliers,
             }
         )
     return found
-
-
-def is_between(line, left, right):
-    x = line.get_xdata()
-    return len(x) > 0 and min(x) >= left and max(x) <= right
-
-
-def is_flat(line):
-    y = line.get_ydata()
-    return y[0] == y[1]
 
 
 # In this order: a line may be part of a box, and a box has bars of its own.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use isolet::{Cell, Display, Engine, Limits, MimeData, Permissions, Sandbox, Session, Value};
+use serde_json::json;
 
 use crate::util::{Ran, Scratch, command, engine_builder, eval, exec};
 
@@ -351,7 +352,7 @@ pd.DataFrame({
 })";
     assert_eq!(
         shown(table, "application/vnd.isolet.table.v1+json").await,
-        serde_json::json!({
+        json!({
             "n": [1, null], "x": [null, 0.5], "s": ["a", null], "t": ["2026-01-02T00:00:00", null],
             "c": ["u", "v"], "7": ["2026-01-02", "0 days 00:00:01"],
         })
@@ -359,6 +360,16 @@ pd.DataFrame({
     let format = "application/vnd.isolet.chart.v1+json";
     let bars = "import matplotlib.pyplot as plt; plt.barh(['a'], [1]); plt.show()";
     assert_eq!(shown(bars, format).await["orientation"], "horizontal");
+    let boxes =
+        "plt.boxplot([[1, 2, 3, 4, 5], [2, 3, 4, 5, 20]], tick_labels=['x', 'y'])\nplt.show()";
+    let lying = boxes.replace("])\n", "], orientation='horizontal')\n");
+    let (boxes, lying) = (shown(boxes, format).await, shown(&lying, format).await);
+    assert_eq!((&boxes["type"], &boxes["orientation"]), (&"box_and_whisker".into(), &json!(null)));
+    assert_eq!(lying["orientation"], "horizontal");
+    assert_eq!(lying["elements"], boxes["elements"]);
+    assert_eq!(boxes["elements"][1]["outliers"], json!([20]));
+    let lines = "plt.plot([0, 1, 2, 3, 4], [1, 3, 2, 5, 4])\nplt.axhline(3)\nplt.show()";
+    assert_eq!(shown(lines, format).await["type"], "line");
     let dates =
         "plt.plot([datetime.date(2026, 1, 2), datetime.date(2026, 1, 4)], [1, 2]); plt.show()";
     let dates = shown(dates, format).await;
