@@ -295,6 +295,11 @@ impl Session {
         block_on(self.0.save(path))
     }
 
+    /// Ends the guest's program, as [`Session::end_program`](crate::Session::end_program) does.
+    pub fn end_program(&mut self) {
+        block_on(self.0.end_program());
+    }
+
     /// Ends the session in good order, as [`Session::close`](crate::Session::close) does.
     pub fn close(&mut self) {
         block_on(self.0.close());

@@ -25,7 +25,7 @@ mod vocabulary;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join_all};
 use isolet::blocking::block_on;
 use isolet::{AuditEvent, Display, Stream, Value};
 
@@ -199,7 +199,13 @@ impl Service {
         accepted.unwrap_or_else(|failure| Some(self.replied(number, Err(failure))))
     }
 
-    /// Ends all sessions and their runs.
+    /// Ends all sessions: those that are idle in good order, the others at once.
+    pub(crate) fn end_in_order(&self) {
+        let all: Vec<_> = lock(&self.sessions).drain().map(|(_, entry)| entry).collect();
+        block_on(join_all(all.iter().map(|entry| entry.end())));
+    }
+
+    /// Ends all sessions and their runs at once.
     pub(crate) fn end(&self) {
         for (_, entry) in lock(&self.sessions).drain() {
             entry.kill();

@@ -286,14 +286,26 @@ impl SessionEntry {
         }
     }
 
-    /// Ends the session at once if it does something, or has not begun.
-    pub(super) fn kill_unless_idle(&self) {
+    /// Ends the session at once if it does something, or has not begun. Returns whether it did.
+    pub(super) fn kill_unless_idle(&self) -> bool {
         let is_idle = {
             let queue = lock(&self.queue);
             !queue.is_busy && queue.commands.is_empty()
         };
-        if !is_idle || lock(&self.handles).is_none() {
+        let is_killed = !is_idle || lock(&self.handles).is_none();
+        if is_killed {
             self.kill();
+        }
+        is_killed
+    }
+
+    /// Ends the session, in good order if it is idle.
+    pub(super) async fn end(&self) {
+        if self.kill_unless_idle() {
+            return;
+        }
+        if let Some(mut session) = self.session.lock().await.take() {
+            session.close().await;
         }
     }
 

@@ -208,6 +208,34 @@ async fn a_session_that_is_closed_keeps_what_it_has_written_and_one_that_is_drop
 }
 
 #[tokio::test]
+async fn a_session_that_starts_over_keeps_what_it_has_written_and_nothing_else() {
+    let scratch = Scratch::new("endings-reset");
+    let mut session = sandbox(&scratch).session().await.unwrap();
+    exec(&mut session, OPEN).await;
+    session.reset().await.unwrap();
+    assert_eq!((text(&scratch, "f").as_str(), text(&scratch, "g").as_str()), ("hi", "bye"));
+    assert_eq!(eval(&mut session, "'f' in globals()").await, Value::Bool(false));
+    // Whatever hangs then ends with its session.
+    let hang = "import time\nclass R:\n    def __del__(self): time.sleep(10**6)\nr = R()";
+    exec(&mut session, &*format!("{OPEN}\n{hang}")).await;
+    session.reset().await.unwrap();
+    assert_eq!(text(&scratch, "f"), "hi");
+    assert_eq!(eval(&mut session, "40 + 2").await, 42.into());
+}
+
+#[tokio::test]
+async fn a_program_that_was_ended_has_written_its_files() {
+    let mut session = session().await;
+    exec(&mut session, "f = open('/tmp/f', 'w'); f.write('hi')\nNone").await;
+    session.end_program().await;
+    assert_eq!(session.files().get("/tmp/f").await.unwrap().as_deref(), Some(&b"hi"[..]));
+    session.close().await;
+    // There is nothing to end any more.
+    session.end_program().await;
+    assert_eq!(session.state(), SessionState::Closed);
+}
+
+#[tokio::test]
 async fn the_end_of_a_session_calls_no_tool_and_is_killed_if_it_hangs() {
     let scratch = Scratch::new("endings-hang");
     let called = Arc::new(AtomicBool::new(false));

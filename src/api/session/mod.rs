@@ -384,15 +384,26 @@ impl Session {
         self.shared.save(path.into()).await
     }
 
+    /// Has the guest do what `python` does at its exit, if the session is
+    /// [ready](SessionState::Ready): it waits for threads, calls `atexit` handlers, writes and
+    /// closes open files, and deletes its variables. Then [`files`](Self::files) has what it wrote.
+    ///
+    /// That takes at most the [grace](crate::Limits::max_grace) time, and as long again until the
+    /// guest is killed; the tools refuse their calls meanwhile, and what it prints is discarded.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future kills the session.
+    pub async fn end_program(&mut self) {
+        self.shared.end().await;
+    }
+
     /// Ends the session in good order. What it has written to files of a
     /// [read-write](crate::Mount::read_write) mount and not closed is kept, as when `python` exits.
     ///
-    /// If there is such a mount, the guest first does what `python` does at its exit: it waits for
-    /// threads, calls `atexit` handlers, writes and closes open files, and deletes its variables.
-    /// That takes at most the [grace](crate::Limits::max_grace) time, and as long again until the
-    /// guest is killed; the tools refuse their calls meanwhile, and what it prints is discarded.
-    /// Without such a mount, or if the session is not [ready](SessionState::Ready), it ends at
-    /// once, as when it is dropped. Afterwards its state is [`Closed`](SessionState::Closed).
+    /// If there is such a mount, this first [ends the program](Self::end_program). Without one, or
+    /// if the session is not [ready](SessionState::Ready), it ends at once, as when it is dropped.
+    /// Afterwards its state is [`Closed`](SessionState::Closed).
     ///
     /// # Cancellation
     ///
@@ -407,16 +418,17 @@ impl Session {
 
     /// Replaces the interpreter with a fresh one under the same policy.
     ///
-    /// Nothing of the guest remains, and only the sandbox's tools are registered. Also works on a
-    /// session that a limit has closed. Existing handles still refer to the old interpreter.
+    /// The old one ends as by [`close`](Self::close), so files that it has left open on mounts are
+    /// kept. Nothing else of the guest remains, and only the sandbox's tools are registered. Also
+    /// works on a session that a limit has closed. Existing handles still refer to the old
+    /// interpreter.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Start`](crate::ErrorKind::Start) if the interpreter cannot start; the session
     /// is then closed.
     pub async fn reset(&mut self) -> Result<(), Error> {
-        self.shared.close();
-        self.slot = None;
+        self.close().await;
         *self = Self::start(self.engine.clone(), Arc::clone(&self.policy)).await?;
         Ok(())
     }

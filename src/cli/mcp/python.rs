@@ -75,6 +75,26 @@ pub(super) struct Interpreter {
     pub(super) files: HostFiles,
 }
 
+impl Interpreter {
+    /// Ends the session in good order. What it has written to files of the host and not closed is
+    /// kept.
+    fn close(&mut self) {
+        if self.files.is_any_written() {
+            self.session.end_program();
+            self.write_back();
+        }
+        self.session.close();
+    }
+
+    /// Writes files of the host back when there is nobody to tell that it failed.
+    fn write_back(&mut self) {
+        use std::io::Write;
+        if let Err(error) = self.files.write_back(&mut self.session) {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+        }
+    }
+}
+
 impl PythonSession {
     pub(super) fn interrupt(&self) -> InterruptHandle {
         self.interrupt.clone()
@@ -293,8 +313,12 @@ impl Python {
         };
         let (store, owner, handle) =
             (store.clone(), in_use.owner().to_owned(), in_use.handle().to_owned());
-        let kept =
-            spawn_blocking(move || store.keep(&owner, &handle, &mut turn.session).map(|()| turn));
+        let kept = spawn_blocking(move || {
+            store.keep(&owner, &handle, &mut turn.session)?;
+            // To be saved, the guest has written what was in the buffers of its files.
+            turn.write_back();
+            Ok(turn)
+        });
         let kept = kept.await.map_err(|error| Unkept::Failed(failed(&error)))?;
         kept.map_err(Unkept::Failed)
     }
@@ -512,7 +536,7 @@ impl Python {
     fn end(&self, session: Option<Arc<PythonSession>>) -> impl Future<Output = ()> + use<> {
         let ending = session.map(|session| {
             spawn_blocking(move || match session.turns.try_take() {
-                Some(mut turn) => turn.session.close(),
+                Some(mut turn) => turn.close(),
                 None => session.interrupt.kill(),
             })
         });

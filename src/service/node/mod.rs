@@ -38,6 +38,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use isolet::Value;
 use opentelemetry::global::BoxedTracer;
 
@@ -526,11 +527,14 @@ impl Node {
         while self.runs.load() != (0, 0) && Instant::now() < deadline {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        let reason = || Reason::Ended("the node has ended".to_owned());
+        let take = |session: &Used| self.take(session, "closed", reason());
+        let ended: Vec<_> = self.table.all().iter().filter_map(take).collect();
+        // Idle ones end in good order, those that run something at once.
+        let ends = join_all(ended.iter().map(|session| self.vacate(session)));
+        let _ = tokio::time::timeout_at(deadline.max(Instant::now() + FAREWELL).into(), ends).await;
         self.service.end();
         self.sockets.end().await;
-        for session in self.table.all() {
-            self.take(&session, "closed", Reason::Ended("the node has ended".to_owned()));
-        }
         if let Some(store) = &self.store {
             store.clear();
         }

@@ -158,14 +158,19 @@ impl Client {
         self.call("run_python", &json!({"code": code, "session": session}))
     }
 
-    /// Closes the input, and waits for the end of the server.
     /// The server's process.
     pub(super) fn process(&self) -> Pid {
         Pid::from_child(self.server.as_ref().unwrap())
     }
 
+    /// Closes the input, and waits for the end of the server.
     pub(super) fn end(mut self) -> ExitStatus {
         drop(self.input.take());
+        self.ended()
+    }
+
+    /// Waits for the end of the server.
+    pub(super) fn ended(mut self) -> ExitStatus {
         ended(self.server.take().unwrap())
     }
 }

@@ -150,3 +150,30 @@ fn a_session_that_is_closed_or_idle_or_whose_client_leaves_keeps_what_it_has_wri
     }
     assert_eq!(text_of("c"), "hi");
 }
+
+#[test]
+fn a_file_of_the_host_that_is_left_open_is_written_when_its_session_ends_in_order() {
+    let scratch = Scratch::new("mcp-open-files");
+    let store = scratch.path().join("store").into_os_string().into_string().unwrap();
+    let stored = ["--session-store", &store];
+    type End = fn(Client) -> Option<i32>;
+    let leaves: End = |client| client.end().code();
+    let is_told: End = |client| {
+        rustix::process::kill_process(client.process(), rustix::process::Signal::TERM).unwrap();
+        client.ended().code()
+    };
+    for (at, (more, end)) in
+        [(&[][..], leaves), (&[], is_told), (&stored, leaves), (&stored, is_told)]
+            .into_iter()
+            .enumerate()
+    {
+        let name = format!("f{at}");
+        let file = scratch.file(&name, "before");
+        let mut client = Client::start(&[&["--allow-write", &file], more].concat());
+        let open = format!("f = open('/sandbox/{name}', 'w'); f.write('after')");
+        assert_eq!(client.run(&open)["structuredContent"]["value"], 5);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "");
+        assert_eq!(end(client), Some(0));
+        assert_eq!(fs::read_to_string(&file).unwrap(), "after", "{at}");
+    }
+}

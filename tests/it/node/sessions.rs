@@ -289,6 +289,17 @@ async fn a_session_that_is_deleted_or_whose_time_is_over_keeps_what_it_has_writt
         }
     };
     tokio::time::timeout(LONGEST, written).await.unwrap();
+    // So does one that there is when the node ends, and one that starts over.
+    let reset = node.session(&json!({})).await;
+    assert_eq!(node.run(&reset, &open("c")).await.1["value"], 2);
+    assert_eq!(node.ask(&format!("POST /v1/sessions/{reset}/reset"), &Value::Null).await.0, 200);
+    assert_eq!(text("c"), "hi");
+    let last = node.session(&json!({})).await;
+    assert_eq!(node.run(&last, &open("d")).await.1["value"], 2);
+    assert_eq!(text("d"), "");
+    node.signal(rustix::process::Signal::TERM);
+    assert_eq!(node.end(), Some(0));
+    assert_eq!(text("d"), "hi");
 }
 
 #[tokio::test]

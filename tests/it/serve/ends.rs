@@ -90,6 +90,20 @@ fn closing_a_session_keeps_what_it_has_written_to_open_files() {
     client.ask(&json!(["close", 5, 1]));
     assert_eq!(text(), "hi");
 
+    // The same if the server ends, when it is told to or its client has gone.
+    for number in [10, 20] {
+        let mut client = Client::with_session(&json!({"mounts": [mount]}));
+        assert_eq!(client.ask(&json!(["run", number, 1, code, {}, {}]))["value"], 2);
+        assert_eq!(text(), "");
+        if number == 10 {
+            client.ask(&json!(["shutdown", 11]));
+            assert_eq!(ended(client.server.take().unwrap()).code(), Some(0));
+        } else {
+            assert_eq!(client.end(), Some(0));
+        }
+        assert_eq!(text(), "hi");
+    }
+
     // Not that of a session whose code runs: it ends at once.
     client.ask(&json!(["session", 6, 2, 1]));
     client.send(&json!(["run", 7, 2, "f = open('/m/f', 'w'); f.write('hi')\nprint(1)\nwhile True: pass", {}, {"stream": true}]));

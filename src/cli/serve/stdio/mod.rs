@@ -111,7 +111,7 @@ impl Connection {
                 Step::Work(work) => work.run(),
                 Step::Reply(number, result) => self.client.reply(number, result),
                 Step::End(answer) => {
-                    self.service.end();
+                    self.service.end_in_order();
                     if let Some((number, result)) = answer {
                         self.client.reply(number, result);
                     }
