@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::util::{Scratch, isolet};
+use crate::util::{Scratch, isolet, isolet_fed};
 
 /// Makes a notebook with these code cells, and a text cell before them.
 fn notebook(scratch: &Scratch, name: &str, sources: &[&str]) -> String {
@@ -67,6 +67,25 @@ fn a_notebook_runs_cell_by_cell_in_one_session() {
     let outputs: Vec<_> = cells.iter().map(|cell| cell["stdout"].as_str().unwrap()).collect();
     assert_eq!(outputs, ["one\n", "", "three\n"]);
     assert_eq!((&cells[1]["repr"], ran.code), (&"'two'".into(), Some(1)));
+}
+
+#[test]
+fn what_a_cell_sets_in_its_context_is_there_in_the_next_one_and_at_a_prompt() {
+    let scratch = Scratch::new("notebook-context");
+    let cells = [
+        "import asyncio, contextvars, decimal; v = contextvars.ContextVar('v', default=0)",
+        "await asyncio.sleep(0); v.set(5); decimal.getcontext().prec = 4; None",
+        "async def late(): await asyncio.sleep(0.001); return (v.get(), str(decimal.Decimal(1) / 3))",
+        "task = asyncio.create_task(late())",
+        "v.set(6); None",
+        "(await task, v.get(), str(decimal.Decimal(1) / 3))",
+    ];
+    let told = "((5, '0.3333'), 6, '0.3333')\n";
+    let ran = isolet(["run", &notebook(&scratch, "context.ipynb", &cells)]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (told, ""));
+    // At a prompt the block needs its empty line.
+    let ran = isolet_fed(["repl"], cells.join("\n\n") + "\n");
+    assert_eq!((ran.stdout.as_str(), ran.code), (told, Some(0)), "{}", ran.stderr);
 }
 
 #[test]
