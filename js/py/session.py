@@ -38,6 +38,7 @@ import _isolet_frames as frames
 import _isolet_imports as imports
 import _isolet_integers as integers
 import _isolet_ipython as ipython
+import _isolet_linear as linear
 import _isolet_locks as locks
 import _isolet_magics as magics
 import _isolet_modules as modules
@@ -124,6 +125,7 @@ def prepare():
     imports.PATCHES["multiprocessing.pool"] = threads.patch_pool
     imports.PATCHES["pydoc"] = modules.patch_pydoc
     integers.install(imports.PATCHES)
+    linear.install(imports.PATCHES)
     figures.install(imports.PATCHES, imports.MODULES)
     tables.install()
     ipython.install(imports.STAND_INS)

@@ -81,6 +81,7 @@ pub(crate) const PYTHON: [(&str, &str); 50] = python![
     "foreign",
     "absent",
     "integers",
+    "linear",
     "modules",
     "forks",
     "transports",

@@ -302,6 +302,80 @@ async fn a_copy_of_a_session_has_its_arrays_and_they_are_apart() {
 
 #[tokio::test]
 #[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn options_of_numpy_live_from_cell_to_cell_in_copies_and_in_saved_sessions() {
+    let dir = crate::util::Scratch::new("numpy-options");
+    let file = dir.path().join("session");
+    let engine = engine_builder().build().unwrap();
+    let sandbox = Sandbox::builder(&engine).permissions(permissions(&["numpy"])).forkable(3);
+    let sandbox = sandbox.isolation(isolet::Isolation::Process).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "import asyncio, numpy as np\nthird = np.array([1 / 3])\n\
+                np.set_printoptions(precision=3); _ = np.seterr(over='raise'); 0";
+    eval(&mut session, code).await;
+    // What a cell sets after it has waited, and what a task sees that outlives its cell.
+    let code = "await asyncio.sleep(0)\nnp.set_printoptions(precision=5)\n\
+                async def late():\n    await asyncio.sleep(0.01)\n    \
+                return [str(third), np.geterr()['over']]\n\
+                task = asyncio.create_task(late())\n\
+                with np.printoptions(precision=1), np.errstate(over='ignore'): str(third)\n\
+                str(third)";
+    assert_eq!(eval(&mut session, code).await, "[0.33333]".into());
+    let code = "np.set_printoptions(precision=4)\n[await task, str(third), np.geterr()['over']]";
+    let seen = Value::List(vec!["[0.33333]".into(), "raise".into()]);
+    let expected = Value::List(vec![seen, "[0.3333]".into(), "raise".into()]);
+    assert_eq!(eval(&mut session, code).await, expected);
+    eval(&mut session, "del task, late; 0").await;
+    let copy = session.fork().await.unwrap();
+    session.save(&file).await.unwrap();
+    let restored = sandbox.restore(&file).await.unwrap();
+    for mut session in [session, copy, restored] {
+        let execution = exec(&mut session, "third").await;
+        assert_eq!(execution.repr(), Some("array([0.3333])"));
+        let code = "try:\n    np.int64(2**62) * np.int64(4)\n\
+                    except FloatingPointError as error: found = str(error)\nfound";
+        assert!(eval(&mut session, code).await.to_string().contains("overflow"));
+    }
+}
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+async fn what_has_no_inverse_raises() {
+    let code = "
+import numpy as np
+zero, flat = np.zeros((2, 2)), np.array([[1.0, 2], [2, 4]])
+missing = np.array([[np.nan, 1], [1, 1]])
+found = []
+for code in (
+    'np.linalg.inv(zero)', 'np.linalg.inv(np.stack([np.eye(2), zero]))',
+    'np.linalg.solve(flat, [1, 2])', 'np.linalg.cholesky(-np.eye(2))',
+    'np.linalg.matrix_power(flat, -1)', 'np.matrix(zero).I', 'np.linalg.inv(zero.astype(complex))',
+):
+    try:
+        eval(code)
+    except np.linalg.LinAlgError as error:
+        found.append(str(error))
+fine = [
+    np.linalg.lstsq(flat, np.array([1.0, 2]))[0], np.linalg.pinv(flat), np.linalg.cond(zero),
+    np.linalg.det(zero), np.linalg.inv(missing), np.linalg.svd(zero)[1], np.linalg.inv(np.eye(0)),
+]
+[*found, len(fine)]
+";
+    let singular = Value::from("Singular matrix");
+    let found = vec![
+        singular.clone(),
+        singular.clone(),
+        singular.clone(),
+        "Matrix is not positive definite".into(),
+        singular.clone(),
+        singular.clone(),
+        singular,
+        7.into(),
+    ];
+    works(code, &["numpy"], Value::List(found)).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
 async fn a_saved_session_has_its_packages_arrays_and_tables_when_it_is_restored() {
     let dir = crate::util::Scratch::new("saved-science");
     let file = dir.path().join("session");
