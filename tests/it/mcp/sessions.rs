@@ -153,10 +153,10 @@ fn a_session_that_is_closed_or_idle_or_whose_client_leaves_keeps_what_it_has_wri
 
 #[test]
 fn a_file_of_the_host_that_is_left_open_is_written_when_its_session_ends_in_order() {
+    type End = fn(Client) -> Option<i32>;
     let scratch = Scratch::new("mcp-open-files");
     let store = scratch.path().join("store").into_os_string().into_string().unwrap();
     let stored = ["--session-store", &store];
-    type End = fn(Client) -> Option<i32>;
     let leaves: End = |client| client.end().code();
     let is_told: End = |client| {
         rustix::process::kill_process(client.process(), rustix::process::Signal::TERM).unwrap();

@@ -11,7 +11,10 @@ use super::problem::Problem;
 const NOTHING: [&str; 3] = ["", "null", "none"];
 
 /// Reads an object, in which the fields `numbers` are numbers.
-pub(super) fn read<T: DeserializeOwned>(given: Value, numbers: &[&str]) -> Result<T, Problem> {
+pub(super) fn read<T: DeserializeOwned + Send>(
+    given: Value,
+    numbers: &[&str],
+) -> Result<T, Problem> {
     let Value::Dict(fields) = given else { return body::read("the body", given) };
     let fields = fields.into_iter().filter_map(|(name, value)| {
         let is_number = name.as_str().is_some_and(|name| numbers.contains(&name));
