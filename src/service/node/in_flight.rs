@@ -10,7 +10,7 @@ use isolet::Value;
 use super::super::lock;
 use super::{Node, Refusal, Tenant};
 
-/// What an item of a value takes in memory, and an escaped byte of a text as JSON, at most.
+/// What an item of a value takes in memory, and an escaped byte of a text as JSON.
 const ITEM_BYTES: u64 = 32;
 const ESCAPED_BYTES: u64 = 6;
 
@@ -28,37 +28,48 @@ pub(crate) async fn with_results<F: Future>(work: F) -> (F::Output, Vec<Charge>)
     RESULTS.scope(RefCell::default(), all).await
 }
 
-/// Takes what a value may need, as it is or as JSON, off what is `left`.
-fn weigh(value: &Value, left: &mut u64) {
-    let own = match value {
-        Value::Str(text) => {
-            let is_escaped = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
-            let escaped = text.bytes().filter(is_escaped).count() as u64;
-            escaped.saturating_mul(ESCAPED_BYTES).saturating_add(text.len() as u64)
-        }
-        Value::Bytes(bytes) => (bytes.len() as u64).saturating_mul(2),
-        _ => ITEM_BYTES,
-    };
-    *left = left.saturating_sub(own);
-    match value {
-        Value::List(items) => {
-            for item in items {
-                if *left == 0 {
-                    return;
-                }
-                weigh(item, left);
+/// How many bytes a value takes as it is, and how many its texts take as JSON.
+#[derive(Debug, Default, PartialEq)]
+struct Weight {
+    memory: u64,
+    json: u64,
+}
+
+impl Weight {
+    fn add(&mut self, value: &Value) {
+        match value {
+            Value::Str(text) => {
+                let is_escaped = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+                let escaped = text.bytes().filter(is_escaped).count() as u64;
+                self.memory += text.len() as u64;
+                self.json += text.len() as u64 + escaped * (ESCAPED_BYTES - 1);
             }
-        }
-        Value::Dict(items) => {
-            for (key, item) in items {
-                if *left == 0 {
-                    return;
-                }
-                weigh(key, left);
-                weigh(item, left);
+            Value::Bytes(bytes) => {
+                self.memory += bytes.len() as u64;
+                self.json += bytes.len() as u64 * 2;
             }
+            _ => self.memory += ITEM_BYTES,
         }
-        _ => {}
+        match value {
+            Value::List(items) => {
+                for item in items {
+                    if self.memory >= MOST_WEIGHED {
+                        return;
+                    }
+                    self.add(item);
+                }
+            }
+            Value::Dict(items) => {
+                for (key, item) in items {
+                    if self.memory >= MOST_WEIGHED {
+                        return;
+                    }
+                    self.add(key);
+                    self.add(item);
+                }
+            }
+            _ => {}
+        }
     }
 }
 
@@ -177,12 +188,14 @@ impl Node {
 
     /// Counts a result until the answer to the request at hand does, if that is one answer.
     pub(super) fn count_result(&self, tenant: &Arc<Tenant>, result: &Value) {
-        let mut left = MOST_WEIGHED;
-        weigh(result, &mut left);
+        let mut weight = Weight::default();
+        weight.add(result);
+        // What is longer is left out of the answer.
+        let bytes = weight.memory.max(weight.json.min(self.max_answer()));
         // Nobody counts those of a stream, which its client's reading bounds.
         let _ = RESULTS.try_with(|results| {
             let mut charge = self.charge(tenant);
-            charge.note(MOST_WEIGHED - left);
+            charge.note(bytes);
             results.borrow_mut().push(charge);
         });
     }
@@ -236,16 +249,16 @@ mod tests {
     #[test]
     fn a_result_counts_for_what_it_takes_as_it_is_or_as_json() {
         let weight = |value: &Value| {
-            let mut left = MOST_WEIGHED;
-            weigh(value, &mut left);
-            MOST_WEIGHED - left
+            let mut weight = Weight::default();
+            weight.add(value);
+            (weight.memory, weight.json)
         };
-        assert_eq!(weight(&"x".repeat(1000).into()), 1000);
-        assert_eq!(weight(&"\0".repeat(1000).into()), 7000);
-        assert_eq!(weight(&Value::bytes(vec![0; 1000])), 2000);
+        assert_eq!(weight(&"x".repeat(1000).into()), (1000, 1000));
+        assert_eq!(weight(&"\0".repeat(1000).into()), (1000, 6000));
+        assert_eq!(weight(&Value::bytes(vec![0; 1000])), (1000, 2000));
         let list = Value::List(vec![Value::None; 100]);
-        assert_eq!(weight(&list), 101 * ITEM_BYTES);
-        assert_eq!(weight(&Value::dict([("ab", list)])), 102 * ITEM_BYTES + 2);
-        assert_eq!(weight(&Value::List(vec![Value::None; 3_000_000])), MOST_WEIGHED);
+        assert_eq!(weight(&list), (101 * ITEM_BYTES, 0));
+        assert_eq!(weight(&Value::dict([("ab", list)])), (102 * ITEM_BYTES + 2, 2));
+        assert_eq!(weight(&Value::List(vec![Value::None; 3_000_000])).0, MOST_WEIGHED);
     }
 }
