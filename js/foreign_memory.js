@@ -8,6 +8,7 @@ import { placeLater } from "ext:isolet/table_functions.js";
 const {
   ArrayPrototypePush,
   Error,
+  RangeError,
   ReflectApply,
   SafeSet,
   StringPrototypeRepeat,
@@ -18,6 +19,8 @@ const functionAt = uncurryThis(WebAssembly.Table.prototype.get);
 
 /** How `foreign.py` describes a function: its place in the table, its kind, its failed result. */
 const DESCRIPTION_WORDS = 3;
+/** More than ctypes has. */
+const MOST_GUARDED = 500;
 /** The kinds that more is done for: what exports a buffer, returns an object, or calls C. */
 const EXPORTS_BUFFER = 1;
 const RETURNS_OBJECT = 2;
@@ -49,18 +52,20 @@ export class ForeignMemory {
    */
   guard(Module, address, count) {
     const { table } = this.#linking;
+    // The guest may find this function, and give it anything.
+    if (!(count <= MOST_GUARDED)) throw new RangeError("there are not so many functions");
     const guarded = [];
     for (let i = 0; i < count; i++) {
       const at = (address >>> 2) + i * DESCRIPTION_WORDS;
       const place = Module.HEAPU32[at];
       if (this.#placed.has(place)) continue;
-      this.#placed.add(place);
       const kind = Module.HEAPU32[at + 1];
       const failed = Module.HEAP32[at + 2];
       const run = this.#guarded(Module, functionAt(table, place), kind, failed);
       ArrayPrototypePush(guarded, [place, run]);
     }
     placeLater(guarded, table);
+    for (let i = 0; i < guarded.length; i++) this.#placed.add(guarded[i][0]);
   }
 
   #guarded(Module, real, kind, failed) {
