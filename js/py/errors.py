@@ -9,6 +9,9 @@ from _isolet_values import QUALIFIED, UNPRINTABLE, encodable, exact
 GLUE = "<isolet>"  # what the file names of our own code begin with
 MAX_TEXT = 65_536  # characters of a message, a traceback or the args; the tail says the most
 LONG = 2000  # frames at each end of a traceback that are looked at
+# Of an exception and all that it comes from; and of an interrupt, or of what one comes from.
+MOST_FRAMES, FEW_FRAMES = 4 * LONG, 500
+EACH = 10  # frames that take as long to look at as an exception does
 OURS = (GLUE, "ext:", "/lib/python314.zip/pyodide/", "/lib/python314.zip/_pyodide/")
 # What exceptions are, whatever their classes put in its place.
 CAUSE, CONTEXT, IS_SUPPRESSED, ARGS = (
@@ -24,12 +27,14 @@ def capped(text):
 
 
 def describe_exception(error, seen=None):
+    is_interrupt = issubclass(type(error), KeyboardInterrupt)
+    most = MOST_FRAMES if seen is None and not is_interrupt else FEW_FRAMES
     seen = seen or {id(error)}
     description = {
         "type": encodable(QUALIFIED(type(error))),
         "message": message_of(error),
         "args": json_args(error),
-        "traceback": format_traceback(error),
+        "traceback": format_traceback(error, most),
         "cause": None,
     }
     cause = CAUSE(error)
@@ -57,20 +62,44 @@ def json_args(error):
         return None
 
 
-def format_traceback(error):
+def format_traceback(error, left=MOST_FRAMES):
     """The traceback as python prints it, without the frames of the sandbox itself."""
-    whole = []
+    whole, links, is_cut = [], [], False
     try:
-        dropped = sum(shorten(one, whole) for one in chain(error))
+        dropped = 0
+        for one in chain(error):
+            if left <= 0:
+                is_cut = True
+                break
+            links.append((one, CAUSE(one), CONTEXT(one), IS_SUPPRESSED(one)))
+            count, missing = shorten(one, whole)
+            left -= count + EACH
+            dropped += missing
+        if is_cut:
+            seen = {id(one) for one, *_ in links}
+            for one, cause, context, is_suppressed in links:
+                cause = cause if id(cause) in seen else None
+                link(one, cause, context if id(context) in seen else None, is_suppressed)
         shown = traceback.TracebackException.from_exception(error, compact=True)
         strip(shown)
         text = capped("".join(shown.format()))
+        if is_cut:
+            text = f"[... more exceptions dropped ...]\n{text}"
         return encodable(f"[... {dropped} frames dropped ...]\n{text}" if dropped else text)
     except BaseException:
         return f"{encodable(QUALIFIED(type(error)))}: {message_of(error)}\n"
     finally:
         for one, frames in whole:
             BaseException.__traceback__.__set__(one, frames)
+        if is_cut:
+            for links_of_one in links:
+                link(*links_of_one)
+
+
+def link(error, cause, context, is_suppressed):
+    BaseException.__cause__.__set__(error, cause)
+    BaseException.__context__.__set__(error, context)
+    BaseException.__suppress_context__.__set__(error, is_suppressed)
 
 
 def chain(error):
@@ -89,13 +118,14 @@ def chain(error):
 
 def shorten(error, whole):
     """Leaves out the middle of a traceback that would take long to look at, and notes the whole of
-    it; how many frames that are. Of an interrupt, which nobody reads about, the end is left out.
+    it; how many frames there are then, and how many are left out. Of an interrupt, which nobody
+    reads about, the end is left out.
     """
     last, count = error.__traceback__, 0
     while last is not None and count < 2 * LONG:
         last, count = last.tb_next, count + 1
     if last is None:
-        return 0
+        return count, 0
     tail = error.__traceback__
     for _ in range(LONG):
         tail = tail.tb_next
@@ -110,7 +140,7 @@ def shorten(error, whole):
     for frame in reversed(head):
         tail = types.TracebackType(tail, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     error.__traceback__ = tail
-    return dropped
+    return count, dropped
 
 
 def frames_of(first, end):
@@ -128,8 +158,24 @@ def strip(shown):
         if shown is None:
             continue
         frames = [frame for frame in shown.stack or () if not is_ours(frame.filename)]
-        shown.stack = traceback.StackSummary.from_list(frames) if frames else None
+        shown.stack = Stack(frames) if frames else None
         found += [shown.__cause__, shown.__context__, *(shown.exceptions or ())]
+
+
+class Stack(traceback.StackSummary):
+    """Formats equal frames, of which a recursion has many, once."""
+
+    def __init__(self, frames):
+        super().__init__(frames)
+        self.known = {}
+
+    def format_frame_summary(self, frame, **options):
+        at = frame.filename, frame.lineno, frame.end_lineno, frame.colno, frame.end_colno
+        key = *at, frame.name
+        text = self.known.get(key)
+        if text is None:
+            text = self.known[key] = super().format_frame_summary(frame, **options)
+        return text
 
 
 def is_ours(filename):

@@ -81,6 +81,8 @@ endless! { interrupted:
     a_recursion_with_a_raised_limit_is_interrupted:
         "import sys\nsys.setrecursionlimit(10**7)\ndef f(n): return f(n + 1)\n\
          while True:\n    try: f(0)\n    except RecursionError: pass",
+    a_recursion_that_begins_again_after_each_error_is_interrupted:
+        "def f():\n    try: f()\n    except RecursionError: f()\nf()",
     a_promise_that_never_settles_is_interrupted:
         "from pyodide.code import run_js\nawait run_js('new Promise(()=>{})')",
     a_compilation_that_never_ends_is_interrupted:

@@ -196,3 +196,20 @@ async fn a_traceback_of_very_many_calls_is_told_by_both_its_ends() {
     }
     assert_eq!(eval(&mut session, "sys.getrecursionlimit()").await, Value::Int(10_000_000));
 }
+
+#[tokio::test]
+async fn an_exception_that_comes_from_many_others_is_told_with_the_nearest_of_them() {
+    let mut session = session().await;
+    let code = "def deep(n):\n    if n: return deep(n - 1)\n    raise RecursionError('deepest')\n\
+                def chain(n):\n    if n == 0: return deep(900)\n    \
+                try: chain(n - 1)\n    except RecursionError: deep(900)\n\
+                kept = None\ntry: chain(40)\nexcept RecursionError as error: kept = error\n\
+                raise kept";
+    let exception = raised(&mut session, code).await;
+    assert!(exception.traceback.starts_with("[... more exceptions dropped ...]\n"));
+    assert!(exception.traceback.ends_with("RecursionError: deepest\n"), "{exception:?}");
+    // Only the text is shorter.
+    let code = "found, one = 0, kept\nwhile one is not None:\n    found += 1\n    \
+                one = one.__context__\nfound";
+    assert_eq!(eval(&mut session, code).await, 41.into());
+}
