@@ -168,7 +168,8 @@ fn a_file_that_cannot_be_written_is_told_of_and_the_others_are() {
         assert_eq!(report["diagnostics"]["error_type"], "FILE");
     }
     assert_eq!(fs::read(scratch.path().join("made/ok")).unwrap(), b"");
-    let ran = isolet(["run", "--files-dir", "/nonexistent/made", "-c", "print('ran')"]);
+    let missing = scratch.path().join("missing/made");
+    let ran = isolet(["run", "--files-dir", missing.to_str().unwrap(), "-c", "print('ran')"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)));
     assert!(ran.stderr.contains("of `--files-dir`: No such file"), "{}", ran.stderr);
 }

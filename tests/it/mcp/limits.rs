@@ -27,7 +27,7 @@ fn memory_that_is_too_much_is_an_exception_or_the_end_of_the_session() {
     let result = client.run(heap);
     let content = &result["structuredContent"];
     assert_eq!((&content["status"], &content["session"]), (&json!("limit"), &json!(null)));
-    assert!(text(&result).contains("a part of `--memory`"), "{result}");
+    assert!(text(&result).contains("which follows from `--memory`"), "{result}");
     assert!(text(&result).ends_with("The session has ended; its variables are gone."), "{result}");
     goes_on(&mut client);
 }
