@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 import isolet
+from isolet._find import find_binary
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
@@ -96,9 +99,25 @@ def visit(address: str, profile: object) -> None:
     subprocess.run(command, check=True, capture_output=True, timeout=100)
 
 
+def saved_outputs(pages: list[str], directory: Path) -> str:
+    """What a notebook shows that has displayed these pages, and the last one as SVG."""
+    code = f"for page in {pages!r}: display({{'text/html': page}}, raw=True)"
+    code += f"\ndisplay({{'image/svg+xml': {pages[-1]!r}}}, raw=True)"
+    cell = {"cell_type": "code", "source": code, "metadata": {}, "outputs": []}
+    cell["execution_count"] = None
+    notebook = directory / "n.ipynb"
+    notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    command = [find_binary(), "run", str(notebook), "--output", str(notebook)]
+    subprocess.run(command, check=True, capture_output=True, timeout=100)
+    outputs = json.loads(notebook.read_text())["cells"][0]["outputs"]
+    assert len(outputs) == len(pages) + 1
+    assert not any("image/svg+xml" in output["data"] for output in outputs)
+    return "\n".join("".join(output["data"]["text/html"]) for output in outputs)
+
+
 @pytest.mark.skipif(BROWSER is None, reason="there is no Chromium to look at displays with")
 @pytest.mark.timeout(240)
-def test_a_display_of_the_guest_asks_no_server_for_anything(seen: Seen, tmp_path: object) -> None:
+def test_a_display_of_the_guest_asks_no_server_for_anything(seen: Seen, tmp_path: Path) -> None:
     # Elsewhere than the page's server, which the browser asks for the page itself.
     other = Seen()
     pages = [page.replace("~", other.at) for page in HOSTILE]
@@ -108,6 +127,10 @@ def test_a_display_of_the_guest_asks_no_server_for_anything(seen: Seen, tmp_path
     seen.pages["/shown"] = "<!doctype html>" + "\n".join(shown)
     seen.pages["/raw"] = "<!doctype html>" + "\n".join(pages[:4])
     visit(f"{seen.at}/shown", f"{tmp_path}/shown")
+    assert other.paths == [] and other.connections == []
+    # What a notebook's file has of them.
+    seen.pages["/saved"] = f"<!doctype html>{saved_outputs([*pages, svg], tmp_path)}"
+    visit(f"{seen.at}/saved", f"{tmp_path}/saved")
     assert other.paths == [] and other.connections == []
     # The same without frames, to show that the server sees what there is to see.
     visit(f"{seen.at}/raw", f"{tmp_path}/raw")

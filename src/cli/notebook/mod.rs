@@ -1,6 +1,7 @@
 //! Runs Jupyter notebooks: the code cells of a `.ipynb` file, one after another in one session.
 
 mod file;
+mod inert;
 mod outputs;
 mod written;
 

@@ -7,6 +7,7 @@ use isolet::{
 };
 use serde_json::{Value as Json, json};
 
+use super::inert::{Data, made_inert};
 use crate::cli::json_text::count;
 use crate::cli::units;
 use crate::service::in_options;
@@ -202,16 +203,28 @@ fn bundle(display: &Display) -> Json {
     let of_format = |(format, data): (&str, &MimeData)| {
         let is_json = format == "application/json" || format.ends_with("+json");
         let data = match data.as_str() {
-            None => STANDARD.encode(data.as_bytes()).into(),
-            Some(text) if format.starts_with("text/") || IN_LINES.contains(&format) => lines(text),
+            None => Data::Bytes(STANDARD.encode(data.as_bytes())),
             Some(text) if is_json && count(text.as_bytes()) <= JSON_VALUES => {
-                serde_json::from_str(text).unwrap_or_else(|_| text.into())
+                Data::Json(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
             }
-            Some(text) => text.into(),
+            Some(text) if is_json => Data::Json(text.into()),
+            Some(text) => Data::Text(text.to_owned()),
         };
         (format.to_owned(), data)
     };
-    Json::Object(display.formats().map(of_format).collect())
+    let as_written = |(format, data): (String, Data)| {
+        let data = match data {
+            Data::Bytes(base64) => base64.into(),
+            Data::Json(json) => json,
+            Data::Text(text) if format.starts_with("text/") || IN_LINES.contains(&&*format) => {
+                lines(&text)
+            }
+            Data::Text(text) => text.into(),
+        };
+        (format, data)
+    };
+    let formats = made_inert(display.formats().map(of_format).collect());
+    Json::Object(formats.into_iter().map(as_written).collect())
 }
 
 fn lines(text: &str) -> Json {
