@@ -376,7 +376,7 @@ async fn an_answer_that_is_being_sent_arrives_though_the_node_ends() {
 #[tokio::test]
 async fn a_run_whose_client_has_gone_keeps_its_place_until_it_has_ended() {
     let scratch = Scratch::new("node-place");
-    let config = "max_runs = 1\n[ceiling]\nlimits = { grace = 100 }";
+    let config = "max_runs = 1\nqueue_time = 150\n[ceiling]\nlimits = { grace = 100 }";
     let node = Node::configured(&scratch, config);
     let policy = json!({"tools": [{"name": "ask"}], "limits": {"grace": 100}});
     let (first, second) =
