@@ -123,7 +123,7 @@ def test_sessions_begin_as_a_snapshot_of_their_tenant(tmp_path):
         digest = hashlib.sha256(name.encode()).hexdigest()
         return f'[tenants.{name}]\nkeys = ["sha256:{digest}"]\nquotas = {quotas}\n'
 
-    more = tenant("a", "{ saved = 1 }") + tenant("b", "{}")
+    more = tenant("a", "{ saved = 1, sessions = 3 }") + tenant("b", "{}")
     with serving("--config", configured(tmp_path, more)) as address:
         a, b = (Node(address, authorization=f"Bearer {key}") for key in "ab")
         session = a.made("POST /v1/sessions")["id"]
