@@ -296,8 +296,9 @@ def _sent(name: str, value: Any) -> Any:
 
 def _with_named(value: Any) -> Any:
     """Returns it with a dict for each named tuple, as DSPy's own interpreter has them."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _with_named(value._asdict())
+    fields = getattr(value, "_asdict", None)
+    if isinstance(value, tuple) and fields is not None:
+        return _with_named(fields())
     if isinstance(value, (list, tuple)):
         return [_with_named(item) for item in value]
     if type(value) is dict:
