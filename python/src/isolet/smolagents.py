@@ -41,7 +41,7 @@ _FRAME = re.compile(r'^[ +|]*File "<cell>", line (\d+)', re.MULTILINE)
 _TRACEBACK = re.compile(r"^(?:  \+ Exception Group )?Traceback \(most", re.MULTILINE)
 # No frames of such a file are in tracebacks, so that those of the tools' wrappers are not.
 _GUEST_NAME = "<isolet>/smolagents"
-_FIELD = re.compile(r" \(`[^`]*`\)|, a part of `[^`]*`")
+_FIELD = re.compile(r" \(`[^`]*`\)|, which follows from `[^`]*`")
 
 _GUEST = '''
 def _isolet_install(call, submit):
@@ -123,7 +123,8 @@ class Executor(PythonExecutor):
 
     Variables stay from step to step. Images of PIL cross in both directions, if the guest has the
     package `pillow`. What cannot cross otherwise stays on the host: the code gets an opaque object,
-    which it can pass to other tools and to `final_answer`.
+    which it can pass to other tools and to `final_answer`. The value of a step is that of a last
+    expression or assignment; smolagents also takes that of a last `if` or loop.
 
     Args:
         additional_functions: further functions of the host that the code can call, by name.

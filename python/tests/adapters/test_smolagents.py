@@ -17,6 +17,7 @@ from smolagents.local_python_executor import (  # noqa: E402
 )
 from smolagents.models import ChatMessage, MessageRole  # noqa: E402
 
+import isolet  # noqa: E402
 from isolet.smolagents import Executor  # noqa: E402
 
 
@@ -162,6 +163,13 @@ def test_a_timeout_keeps_the_variables():
             with pytest.raises(expected, match="the limit is 0.2 s$"):
                 executor("while True: pass")
         assert executor("x").output == 1
+
+
+def test_memory_that_is_too_much_is_told_without_the_names_of_other_surfaces():
+    heap = "from pyodide.code import run_js\nrun_js('const k = []; for (;;) k.push({})')"
+    with Executor(limits=isolet.Limits(memory=128 << 20)) as executor:
+        with pytest.raises(InterpreterError, match=r"the limit is \d+ bytes; the session is closed"):
+            executor(heap)
 
 
 def test_variables_are_sent_and_read(executor):
