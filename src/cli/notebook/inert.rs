@@ -120,6 +120,8 @@ pub(super) fn made_inert(formats: Vec<(String, Data)>) -> Vec<(String, Data)> {
             }
             ("text/plain", _) if made.iter().any(|(format, _)| format == "text/plain") => {}
             (_, Data::Json(json)) if format != "application/json" && leads_elsewhere(json) => {}
+            // Pages that are made of notebooks have it as it is.
+            (_, Data::Text(text)) if is_media(&format) && !is_base64(text) => {}
             _ => made.push((format, text)),
         }
     }
@@ -248,10 +250,18 @@ fn is_picture(address: &str) -> bool {
     let formats = ["png", "jpeg", "gif", "webp"];
     formats.iter().any(|format| {
         let data = address.strip_prefix(&format!("data:image/{format};base64,"));
-        data.is_some_and(|data| {
-            data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\n".contains(&byte))
-        })
+        data.is_some_and(is_base64)
     })
+}
+
+fn is_base64(data: &str) -> bool {
+    data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\n".contains(&byte))
+}
+
+/// Whether a format is one whose bytes a notebook has in base64.
+fn is_media(format: &str) -> bool {
+    let is_of = |kind: &str| format.starts_with(kind) && format != "image/svg+xml";
+    ["image/", "audio/", "video/", "application/pdf"].into_iter().any(is_of)
 }
 
 /// Whether an SVG is sure to load nothing, also as a part of a page.
@@ -400,6 +410,8 @@ mod tests {
             ]
         );
         let plain = |text: &str| vec![("text/plain".to_owned(), text.to_owned())];
+        let ends_its_attribute = [("image/png", "\"><img src=\"http://a"), ("text/plain", "p")];
+        assert_eq!(made(&ends_its_attribute), plain("p"));
         for source in ["![a](http://a)", "<img src=http://a>", "$\\Style{a}{b}$"] {
             assert_eq!(made(&[("text/markdown", source), ("text/plain", "p")]), plain(source));
             assert_eq!(made(&[("text/plain", "p"), ("text/markdown", source)]), plain(source));

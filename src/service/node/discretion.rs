@@ -190,14 +190,14 @@ mod tests {
         let told = |message: &str| {
             discretion.told(Err(Failure::config(message).with_hint(message))).unwrap_err()
         };
-        let message = "`/srv/odd/a b` and /srv/odd/c, `/work/a` in /data/shown/x";
+        let message = "`/srv/odd/a b` and /srv/odd/c, `/home/a` in /data/shown/x";
         let expected =
-            "`(a path of the node)` and (a path of the node), `/work/a` in /data/shown/x";
+            "`(a path of the node)` and (a path of the node), `/home/a` in /data/shown/x";
         let failure = told(message);
         assert_eq!((&*failure.message, failure.hint.as_deref()), (expected, Some(expected)));
         assert_eq!(lines.lock().unwrap().len(), 1);
         assert!(!told("x `/srv/odd `name`/y`").message.contains("name"));
-        assert_eq!(told("no `/work`").message, "no `/work`");
+        assert_eq!(told("no `/home`").message, "no `/home`");
         assert_eq!(lines.lock().unwrap().len(), 2);
     }
 
