@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{licenses, process, vendored_v8};
+use crate::process::{self, Profile};
+use crate::{licenses, vendored_v8};
 
 /// Files of the repository that are included.
 const FILES: [&str; 5] = [
@@ -62,7 +63,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     cargo.args(["rustc", "--release", "--locked", "--bin", "isolet"]);
     cargo.args(["--", "-C", "strip=symbols"]);
     process::check(with_commit(&mut cargo))?;
-    process::built("isolet")
+    Profile::Release.built("isolet")
 }
 
 /// Copies the licences and what else comes with the command.

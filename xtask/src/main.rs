@@ -41,7 +41,7 @@ Usage: cargo xtask COMMAND
   run SCRIPT [ARGS...]  setup, then `isolet run SCRIPT ARGS...`; its options work too
   run -- ARGS...        setup, then `isolet ARGS...`
   test [ARGS...]        setup, a Python environment with DSPy, then `cargo test --workspace
-                        --release ARGS...`; without ARGS the examples too
+                        --profile fast-build ARGS...`; without ARGS the examples too
   test --science [ARGS...]
                         the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science
   test --python [ARGS...]

@@ -26,9 +26,26 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(target.to_owned())
 }
 
-/// Returns the path of a file that a release build made.
-pub(crate) fn built(name: &str) -> Result<PathBuf> {
-    Ok(target_dir()?.join("release").join(name).with_extension(env::consts::EXE_EXTENSION))
+/// A profile of `Cargo.toml`, which says what the profile is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Profile {
+    FastBuild,
+    Release,
+}
+
+impl Profile {
+    /// Returns the name that cargo, maturin and the target directory have for it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::FastBuild => "fast-build",
+            Self::Release => "release",
+        }
+    }
+
+    /// Returns the path of a program that a build with this profile made.
+    pub(crate) fn built(self, name: &str) -> Result<PathBuf> {
+        Ok(target_dir()?.join(self.name()).join(name).with_extension(env::consts::EXE_EXTENSION))
+    }
 }
 
 /// Returns a call of the same cargo that runs this program, in the repository, as a person would

@@ -5,7 +5,8 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
-use crate::{process, setup};
+use crate::process::{self, Profile};
+use crate::setup;
 
 /// Runs `isolet run ARGS`.
 pub(crate) fn script(args: &[OsString]) -> Result<ExitCode> {
@@ -15,6 +16,6 @@ pub(crate) fn script(args: &[OsString]) -> Result<ExitCode> {
 /// Runs `isolet ARGS` in the caller's directory, with the caller's streams and exit code.
 pub(crate) fn command(args: &[OsString]) -> Result<ExitCode> {
     setup::with_commit()?;
-    let mut isolet = Command::new(process::built("isolet")?);
+    let mut isolet = Command::new(Profile::FastBuild.built("isolet")?);
     process::replace_by(process::with_assets(isolet.args(args)))
 }

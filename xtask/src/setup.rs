@@ -1,32 +1,39 @@
 //! `cargo xtask setup`: prepares a fresh clone, so that the command can run Python.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use crate::{assets, dist, process, vendored_v8};
+use crate::process::{self, Profile};
+use crate::{assets, dist, vendored_v8};
 
 /// Does everything that is missing. A second call changes nothing.
 pub(crate) fn run() -> Result<()> {
-    build(&mut process::cargo())
+    build(&mut process::cargo(), Profile::FastBuild)
 }
 
 /// As [`run`], and makes the command report its commit. It is then rebuilt after each commit, which
 /// tests need not wait for.
 pub(crate) fn with_commit() -> Result<()> {
-    build(dist::with_commit(&mut process::cargo()))
+    build(dist::with_commit(&mut process::cargo()), Profile::FastBuild)
 }
 
-fn build(cargo: &mut Command) -> Result<()> {
+/// As [`run`], with the command as it is released, for what measures it.
+pub(crate) fn release() -> Result<()> {
+    build(&mut process::cargo(), Profile::Release)
+}
+
+fn build(cargo: &mut Command, profile: Profile) -> Result<()> {
     vendored_v8::ensure()?;
     assets::fetch()?;
-    process::check(cargo.args(["build", "--release", "--bin", "isolet"]))?;
-    prepare()
+    process::check(cargo.args(["build", "--profile", profile.name(), "--bin", "isolet"]))?;
+    prepare(&profile.built("isolet")?)
 }
 
-/// Makes the built command prepare its memory image, if there is none.
-pub(crate) fn prepare() -> Result<()> {
-    let mut prepare = Command::new(process::built("isolet")?);
+/// Makes a built command prepare its memory image, if there is none.
+pub(crate) fn prepare(isolet: &Path) -> Result<()> {
+    let mut prepare = Command::new(isolet);
     prepare.args(["assets", "prepare", "--assets"]).arg(process::assets_dir());
     process::check(&mut prepare)
 }

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{assets, dist, licenses, process, vendored_v8};
+use crate::process::{self, Profile};
+use crate::{assets, dist, licenses, vendored_v8};
 
 /// The version of maturin, which builds the wheel.
 const MATURIN: &str = "1.16.0";
@@ -21,8 +22,7 @@ const ASSETS: &str = "python/isolet.data/data/share/isolet/assets";
 pub(crate) enum Purpose {
     /// To be published: its command has no symbols, and reports its commit.
     Publishing,
-    /// To be tested: its command is the one that `cargo build --release` makes, so that it is not
-    /// compiled a second time.
+    /// To be tested: its command is the one that tests use anyway.
     Tests,
 }
 
@@ -40,10 +40,12 @@ pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
             .with_context(|| format!("cannot empty `{}`", wheels.display()))?;
     }
     let mut build = Command::new(maturin);
-    build.args(["build", "--release", "--quiet", "--out"]).arg(&wheels);
+    build.args(["build", "--quiet", "--out"]).arg(&wheels).args(["--profile"]);
     match purpose {
-        Purpose::Publishing => dist::with_commit(build.args(["--strip", "true"])),
-        Purpose::Tests => build.args(["--strip", "false"]),
+        Purpose::Publishing => {
+            dist::with_commit(build.args([Profile::Release.name(), "--strip", "true"]))
+        }
+        Purpose::Tests => build.args([Profile::FastBuild.name(), "--strip", "false"]),
     };
     // Cargo's own settings are looked for from here on.
     process::as_by_hand(build.current_dir(root.join("python")));

@@ -11,7 +11,8 @@ use isolet_pyodide_assets::lock;
 use serde_json::Value;
 
 use super::subject::{COMMAND, Program, Recipe};
-use crate::{assets, process, python, setup, vendored_v8};
+use crate::process::{self, Profile};
+use crate::{assets, python, setup, vendored_v8};
 
 /// The names on the command line.
 pub(super) const NAMES: &[&str] = &[BASE, "thread", "python", "dspy", "monty", "node", "cpython"];
@@ -69,7 +70,7 @@ fn build() -> Result<PathBuf> {
     ensure!(output.status.success(), "cargo cannot build isolet's subject");
     let text = String::from_utf8(output.stdout).context("cargo's messages are not UTF-8")?;
     let built = text.lines().find_map(executable).context("cargo does not say what it built")?;
-    setup::prepare()?;
+    setup::prepare(&Profile::Release.built("isolet")?)?;
     Ok(built)
 }
 
@@ -81,7 +82,7 @@ fn executable(message: &str) -> Option<PathBuf> {
 }
 
 fn isolet(name: &'static str, title: &'static str, subject: &Path, dir: &Path) -> Result<Recipe> {
-    let command = Program::new(process::built("isolet")?);
+    let command = Program::new(Profile::Release.built("isolet")?);
     let command = command.arg("run").arg("--isolation").arg(name).arg("-c").arg(COMMAND);
     let (serve, command) = (Program::new(subject).arg(name), Some(command));
     Ok(Recipe { name, title, serve, command, log: log(dir, name) })
@@ -92,7 +93,7 @@ fn package(dir: &Path) -> Result<Recipe> {
     let python = PathBuf::from("python3");
     let with_package = |program: Program| {
         let sources = process::root().join("python/src");
-        let built = process::built("isolet")?;
+        let built = Profile::Release.built("isolet")?;
         let program = program.variable("PYTHONPATH", sources).variable("ISOLET_BIN", built);
         // Compiled once, as pip does it for an installed package.
         let program = program.variable("PYTHONDONTWRITEBYTECODE", "");

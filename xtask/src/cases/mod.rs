@@ -23,7 +23,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::bounded::{self, Ran};
 use crate::installed::Installed;
-use crate::{process, setup};
+use crate::process::{self, Profile};
+use crate::setup;
 
 /// How long a case may take.
 const LIMIT: Duration = Duration::from_mins(3);
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         command.into()
     } else {
         setup::run()?;
-        process::built("isolet")?
+        Profile::FastBuild.built("isolet")?
     };
     let installed = Installed::new(&command, "cases")?;
     let mut failed = 0;

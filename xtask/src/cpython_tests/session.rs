@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use super::directory::Directory;
 use super::results::{Module, Reached};
-use crate::process;
+use crate::process::{self, Profile};
 
 const DRIVER: &str = include_str!("driver.py");
 
@@ -48,7 +48,11 @@ impl Runner {
             fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
         }
         write(&dir.join("driver.py"), DRIVER)?;
-        Ok(Self { isolet: process::built("isolet")?, tests: tests.path().to_owned(), dir })
+        Ok(Self {
+            isolet: Profile::FastBuild.built("isolet")?,
+            tests: tests.path().to_owned(),
+            dir,
+        })
     }
 
     pub(super) fn results_file(&self) -> PathBuf {

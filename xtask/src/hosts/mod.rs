@@ -19,7 +19,8 @@ use anyhow::{Context, Result, bail};
 use self::shapes::{Expected, PRELUDE, SHAPES, Shape};
 use crate::bounded::{self, Ran};
 use crate::installed::Installed;
-use crate::{process, setup};
+use crate::process::Profile;
+use crate::setup;
 
 const SMOKE: &str = include_str!("smoke.sh");
 const DENY: &str = include_str!("deny.py");
@@ -55,7 +56,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<ExitCode> {
         command.into()
     } else {
         setup::run()?;
-        process::built("isolet")?
+        Profile::FastBuild.built("isolet")?
     };
     let installed = Installed::new(&command, "hosts")?;
     for (name, text) in [("smoke.sh", SMOKE), ("deny.py", DENY)] {

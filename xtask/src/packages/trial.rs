@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::list::Package;
 use super::server;
-use crate::{process, python, test};
+use crate::process::{self, Profile};
+use crate::{python, test};
 
 /// The time limit of a script.
 const RUN_LIMIT: &str = "2m";
@@ -81,7 +82,7 @@ impl Runner {
         let wheels = test::science_wheels()?;
         let pyodide = pyodide_digests(&process::assets_dir().join("pyodide-lock.json"))?;
         let pyodide = pyodide.into_iter().chain(test::science_digests()).collect();
-        let isolet = process::built("isolet")?;
+        let isolet = Profile::FastBuild.built("isolet")?;
         let runner = Self { isolet, wheels, dir, server: server::start()?, pyodide };
         process::check(runner.isolet()?.args(["cache", "clean", "packages"]))?;
         Ok(runner)

@@ -12,7 +12,8 @@ use anyhow::{Context, Result};
 
 pub(crate) use self::package::{run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
-use crate::{process, python, setup};
+use crate::process::{self, Profile};
+use crate::{python, setup};
 
 /// Runs the tests with numpy, pandas and others, in both isolations.
 pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
@@ -22,7 +23,16 @@ pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
     for isolation in ["thread", "process"] {
         eprintln!("science, isolation {isolation}");
         let mut cargo = process::cargo();
-        cargo.args(["test", "--release", "--package", "isolet", "--test", "it", "science::"]);
+        cargo.args([
+            "test",
+            "--profile",
+            Profile::FastBuild.name(),
+            "--package",
+            "isolet",
+            "--test",
+            "it",
+            "science::",
+        ]);
         cargo.args(["--", "--ignored"]).args(args).env("ISOLET_ISOLATION", isolation);
         let status = status(args, python::with_python(process::with_assets(&mut cargo))?)?;
         if !status.success() {
@@ -43,7 +53,11 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     {
         eprintln!("isolation {isolation}");
         let mut cargo = process::cargo();
-        cargo.args(["test", "--release"]).args(what).args(args).env("ISOLET_ISOLATION", isolation);
+        cargo
+            .args(["test", "--profile", Profile::FastBuild.name()])
+            .args(what)
+            .args(args)
+            .env("ISOLET_ISOLATION", isolation);
         let status = status(args, python::with_python(process::with_assets(&mut cargo))?)?;
         if !status.success() {
             return Ok(process::exit_code(status));
@@ -52,21 +66,29 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     if args.is_empty() {
         eprintln!("without the feature `engine`");
         let mut cargo = process::cargo();
-        cargo.args(["test", "--release", "--no-default-features", "--lib"]);
+        cargo.args([
+            "test",
+            "--profile",
+            Profile::FastBuild.name(),
+            "--no-default-features",
+            "--lib",
+        ]);
         cargo.args(["--test", "without_engine"]);
-        cargo.env("ISOLET_TEST_WORKER", process::built("isolet")?);
+        cargo.env("ISOLET_TEST_WORKER", Profile::FastBuild.built("isolet")?);
         let status = status(args, process::with_assets(&mut cargo))?;
         if !status.success() {
             return Ok(process::exit_code(status));
         }
         for name in examples()? {
             eprintln!("example {name}");
-            let mut example = Command::new(process::built(&format!("examples/{name}"))?);
+            let mut example = Command::new(Profile::FastBuild.built(&format!("examples/{name}"))?);
             process::check(process::with_assets(example.current_dir(process::root())))?;
         }
         eprintln!("example dspy_drop_in.py");
         let mut example = Command::new(python::program()?);
-        example.arg("examples/dspy_drop_in.py").env("ISOLET_BIN", process::built("isolet")?);
+        example
+            .arg("examples/dspy_drop_in.py")
+            .env("ISOLET_BIN", Profile::FastBuild.built("isolet")?);
         process::check(process::with_assets(example.current_dir(process::root())))?;
     }
     Ok(ExitCode::SUCCESS)
@@ -85,7 +107,15 @@ fn status(args: &[OsString], cargo: &mut Command) -> Result<ExitStatus> {
 pub(crate) fn golden() -> Result<ExitCode> {
     setup::run()?;
     let mut cargo = process::cargo();
-    cargo.args(["test", "--release", "--lib", "--test", "it", "golden_list"]);
+    cargo.args([
+        "test",
+        "--profile",
+        Profile::FastBuild.name(),
+        "--lib",
+        "--test",
+        "it",
+        "golden_list",
+    ]);
     let status = process::status(process::with_assets(cargo.env("ISOLET_GOLDEN", "1")))?;
     Ok(process::exit_code(status))
 }

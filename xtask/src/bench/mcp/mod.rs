@@ -18,7 +18,8 @@ use anyhow::{Context, Result, bail, ensure};
 
 use self::seen::{Seen, texts};
 use super::{machine, peers};
-use crate::{process, setup};
+use crate::process::{self, Profile};
+use crate::setup;
 
 const ROUNDS: usize = 5;
 
@@ -48,8 +49,8 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let isolet = if let Some(isolet) = &asked.isolet {
         isolet.clone()
     } else {
-        setup::run()?;
-        process::built("isolet")?
+        setup::release()?;
+        Profile::Release.built("isolet")?
     };
     let load = machine::load();
     let file = dir.join("mcp.json");
