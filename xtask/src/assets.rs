@@ -1,30 +1,20 @@
-//! `cargo xtask assets`: fetches and verifies Pyodide's files in the repository.
+//! `cargo xtask assets`: fetches and verifies Pyodide's files in the repository. The built command
+//! fetches them, so that this program needs no network code.
 
-use std::env;
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
 use anyhow::Result;
-use isolet_pyodide_assets::{Bar, FetchOptions, Origin, Progress, Silent, fetch as fetch_assets};
 
 use crate::process;
 
-/// Fetches files that are missing or wrong. Prints nothing if there are none.
-pub(crate) fn fetch() -> Result<()> {
-    let mut options = FetchOptions::default();
-    if let Ok(source) = env::var("ISOLET_ASSETS_URL") {
-        options = options.sources([source]);
-    }
-    let mut progress: Box<dyn Progress> =
-        if env::var_os("CI").is_some() { Box::new(Silent) } else { Box::new(Bar::stderr()) };
-    let report = fetch_assets(&process::assets_dir(), &options, &mut *progress)?;
-    drop(progress);
-    if let Some(origin) = report.origin() {
-        let version = isolet_pyodide_assets::lock()?.version();
-        let count = report.fetched().len();
-        let way = if origin == Origin::Npm { "with npm" } else { "by download" };
-        eprintln!("fetched {count} files of Pyodide {version} {way}");
-    }
-    Ok(())
+/// Has a built command fetch the files that are missing or wrong, and make its memory image if there
+/// is none.
+pub(crate) fn prepare(isolet: &Path) -> Result<()> {
+    let dir = process::assets_dir();
+    let is_complete = isolet_pyodide_assets::verify(&dir).is_ok_and(|found| found.is_ok());
+    let step = if is_complete { "prepare" } else { "fetch" };
+    process::check(Command::new(isolet).args(["assets", step, "--assets"]).arg(dir))
 }
 
 /// Prints for each file whether it is correct. Fails if one is not.

@@ -62,7 +62,7 @@ Usage: cargo xtask COMMAND
   hosts [WORD...]       a few things that everybody does, on machines of many shapes, or those whose name contains
                         a WORD; as root, with the command that `ISOLET` names or the built one
   golden                write the lists in tests/golden, of what a guest can reach, anew
-  assets fetch          get Pyodide's files into pyodide-assets/dist
+  assets fetch          the same as setup, which gets Pyodide's files into pyodide-assets/dist
   assets verify         check them
   dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
   wheel                 make target/wheels/isolet-VERSION-....whl: the Python package with the command and Pyodide
@@ -111,7 +111,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["cases", ..] => cases::run(&args[1..]),
         ["hosts", ..] => hosts::run(&args[1..]),
         ["golden"] => test::golden(),
-        ["assets", "fetch"] => assets::fetch().map(|()| ExitCode::SUCCESS),
+        ["assets", "fetch"] => setup::run().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
         ["mcpb"] => mcpb::run().map(|()| ExitCode::SUCCESS),

@@ -1,6 +1,5 @@
 //! `cargo xtask setup`: prepares a fresh clone, so that the command can run Python.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
@@ -26,14 +25,6 @@ pub(crate) fn release() -> Result<()> {
 
 fn build(cargo: &mut Command, profile: Profile) -> Result<()> {
     vendored_v8::ensure()?;
-    assets::fetch()?;
     process::check(cargo.args(["build", "--profile", profile.name(), "--bin", "isolet"]))?;
-    prepare(&profile.built("isolet")?)
-}
-
-/// Makes a built command prepare its memory image, if there is none.
-pub(crate) fn prepare(isolet: &Path) -> Result<()> {
-    let mut prepare = Command::new(isolet);
-    prepare.args(["assets", "prepare", "--assets"]).arg(process::assets_dir());
-    process::check(&mut prepare)
+    assets::prepare(&profile.built("isolet")?)
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::process::{self, Profile};
-use crate::{assets, dist, licenses, vendored_v8};
+use crate::{assets, dist, licenses, setup};
 
 /// The version of maturin, which builds the wheel.
 const MATURIN: &str = "1.16.0";
@@ -29,8 +29,10 @@ pub(crate) enum Purpose {
 /// Makes `target/wheels/isolet-VERSION-py3-none-PLATFORM.whl`, and returns its path.
 pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
     licenses::check()?;
-    vendored_v8::ensure()?;
-    assets::fetch()?;
+    match purpose {
+        Purpose::Publishing => assets::prepare(&dist::program()?)?,
+        Purpose::Tests => setup::run()?,
+    }
     let maturin = maturin()?;
     let root = process::root();
     stage(&root.join(ASSETS))?;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::subject::{COMMAND, Program, Recipe};
 use crate::process::{self, Profile};
-use crate::{assets, python, setup, vendored_v8};
+use crate::{assets, python, vendored_v8};
 
 /// The names on the command line.
 pub(super) const NAMES: &[&str] = &[BASE, "thread", "python", "dspy", "monty", "node", "cpython"];
@@ -62,7 +62,6 @@ pub(super) fn directory() -> Result<PathBuf> {
 /// Builds isolet's subject and the command. Returns the subject's path.
 fn build() -> Result<PathBuf> {
     vendored_v8::ensure()?;
-    assets::fetch()?;
     let mut cargo = process::cargo();
     cargo.args(["bench", "--no-run", "--bench", "subject", "--message-format=json"]);
     let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
@@ -70,7 +69,7 @@ fn build() -> Result<PathBuf> {
     ensure!(output.status.success(), "cargo cannot build isolet's subject");
     let text = String::from_utf8(output.stdout).context("cargo's messages are not UTF-8")?;
     let built = text.lines().find_map(executable).context("cargo does not say what it built")?;
-    setup::prepare(&Profile::Release.built("isolet")?)?;
+    assets::prepare(&Profile::Release.built("isolet")?)?;
     Ok(built)
 }
 

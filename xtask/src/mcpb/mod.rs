@@ -27,8 +27,8 @@ struct Platform {
 /// Makes `target/mcpb/isolet-VERSION-PLATFORM.mcpb`.
 pub(crate) fn run() -> Result<()> {
     licenses::check()?;
-    assets::fetch()?;
     let built = dist::program()?;
+    assets::prepare(&built)?;
     let path = process::root().join("Cargo.toml");
     let cargo = fs::read_to_string(&path).context("cannot read `Cargo.toml`")?;
     let platform = Platform::of(consts::OS, consts::ARCH);
