@@ -9,7 +9,7 @@ use isolet::{
     Termination, Tool, ToolSpec, Value,
 };
 
-use crate::util::{Scratch, builder, eval, exec, isolet, session};
+use crate::util::{Scratch, builder, eval, exec, session};
 
 /// Programs that leave something open, and what is then true of `data`, the bytes of `/data/f`.
 const PROGRAMS: [(&str, &str); 35] = [
@@ -262,17 +262,6 @@ async fn the_end_of_a_session_calls_no_tool_and_is_killed_if_it_hangs() {
         assert_eq!(text(&scratch, "f"), "hi", "{hang}");
     }
     assert!(!called.load(Ordering::SeqCst));
-}
-
-#[test]
-fn the_command_keeps_them_too_and_so_does_the_end_of_a_prompt() {
-    let scratch = Scratch::new("endings-command");
-    let mount = format!("{}:/data:rw", scratch.path().display());
-    let code = "class R:\n    def __del__(self): print('\\ndel ran')\nr = R()\n\
-                f = open('/data/f', 'w'); f.write('x')\nprint('a', end='')";
-    let ran = isolet(["run", "--mount", &mount, "-c", code]);
-    assert_eq!((ran.stdout.as_str(), ran.code), ("a\ndel ran\n", Some(0)));
-    assert_eq!(fs::read(scratch.path().join("f")).unwrap(), b"x");
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use isolet::profile::python_interpreter::{
 };
 use isolet::{ErrorKind, Limits, Mount, Param, Tool, ToolError, ToolSpec, Value};
 
-use crate::util::{Scratch, builder, engine, eval, isolet, session};
+use crate::util::{Scratch, builder, engine, eval, session};
 
 fn io_kind(error: &dyn std::error::Error) -> Option<io::ErrorKind> {
     error.source()?.downcast_ref::<io::Error>().map(io::Error::kind)
@@ -32,17 +32,6 @@ async fn the_cause_of_an_error_can_be_matched() {
     assert_eq!(io_kind(&error), Some(io::ErrorKind::NotFound), "{error}");
     let error = engine().prewarm(usize::MAX).unwrap_err();
     assert!(error.source().is_none(), "{error:?}");
-}
-
-#[test]
-fn the_command_says_a_cause_once() {
-    let reason = "No such file or directory";
-    for json in [false, true] {
-        let mount = ["run", "--mount", "/nowhere/at/all:/data", "-c", "1"];
-        let ran = isolet(mount.into_iter().chain(json.then_some("--json")));
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert_eq!(said.matches(reason).count(), 1, "{said}");
-    }
 }
 
 #[tokio::test]

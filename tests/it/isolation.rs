@@ -8,10 +8,9 @@ use isolet::{
     Termination, Value,
 };
 
-use crate::child::in_child;
-use crate::util::{
-    Scratch, assets_dir, builder, command, engine_builder, eval, exec, isolet, processes,
-};
+use crate::util::{Scratch, assets_dir, builder, engine_builder, eval, exec, processes};
+use isolet_test_support::in_child;
+use isolet_test_support::processes::{runs, stat};
 
 fn in_process() -> Sandbox {
     builder().isolation(Isolation::Process).build().unwrap()
@@ -173,61 +172,6 @@ async fn many_workers_serve_at_once() {
     }
 }
 
-#[test]
-fn the_command_isolates_in_a_process_unless_told_otherwise() {
-    let doctor = |arguments: &[&str]| {
-        let mut doctor = command(["doctor"].iter().chain(arguments));
-        crate::util::Ran::from(doctor.env_remove("ISOLET_ISOLATION").output().unwrap())
-    };
-    let ran = doctor(&["--require", "seccomp,landlock"]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
-    assert!(ran.stdout.contains("\nisolation          process\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("\nseccomp            yes"), "{}", ran.stdout);
-    let ran = doctor(&["--isolation", "thread"]);
-    assert!(ran.stdout.contains("\nisolation          thread\n"), "{}", ran.stdout);
-    let ran = doctor(&["--isolation", "thread", "--require", "seccomp"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    let ran = isolet(["run", "--require", "walls", "-c", "1"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("there is no isolation layer `walls`"), "{}", ran.stderr);
-}
-
-#[test]
-fn a_worker_dies_with_the_process_it_works_for() {
-    let code = "print('running', flush=True)\nwhile True: pass";
-    let mut parent = command(["run", "--isolation", "process", "-c", code]);
-    let mut parent = parent.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let mut byte = [0];
-    std::io::Read::read_exact(parent.stdout.as_mut().unwrap(), &mut byte).unwrap();
-    let workers = children(parent.id());
-    assert_eq!(workers.len(), 1);
-    parent.kill().unwrap();
-    parent.wait().unwrap();
-    // An orphan may not have been waited for yet. It only must not be running.
-    while workers.iter().any(|worker| runs(worker)) {
-        std::thread::yield_now();
-    }
-}
-
-/// Returns the processes whose parent this is.
-fn children(parent: u32) -> Vec<String> {
-    let is_child =
-        |process: &String| stat(process).is_some_and(|stat| stat[1] == parent.to_string());
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    processes.filter_map(|entry| entry.file_name().into_string().ok()).filter(is_child).collect()
-}
-
-fn runs(process: &str) -> bool {
-    stat(process).is_some_and(|stat| !matches!(stat[0].as_str(), "Z" | "X"))
-}
-
-/// Returns the state, the parent and the following fields of a process.
-fn stat(process: &str) -> Option<Vec<String>> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    Some(rest.split_whitespace().map(str::to_owned).collect())
-}
-
 /// The test binary does not begin with `isolet::init()`, and no command is installed in its
 /// directory.
 #[test]
@@ -248,11 +192,4 @@ fn without_init_and_without_the_command_the_error_says_both_ways() {
     let error = sandbox.blocking().session().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
     println!("{error} {}", error.hint().unwrap_or_default());
-}
-
-/// A person who types a worker's arguments gets neither a worker nor an endless wait.
-#[test]
-fn a_workers_arguments_at_a_terminal_are_a_usage_error() {
-    let ran = isolet(["isolet-worker", "1"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
 }

@@ -2,52 +2,24 @@
 //! says what is wrong, and the session lives with its variables.
 
 use isolet::{Cell, Outcome, Session, SessionState, Syntax, Value};
-use serde_json::json;
+use isolet_test_support::odd_values::{AFTER, HERE, cell, setup};
 
-use crate::mcp::client::{self, Client};
-use crate::node::Node;
-use crate::util::{Scratch, builder, eval, exec, isolet, isolet_fed, session};
-
-const PROGRAM: &str = include_str!("programs/odd_values.py");
-
-/// The methods that something calls on every surface, and by which values are shown.
-const SHOWN: [&str; 4] = ["__repr__", "[__repr__]", "_repr_html_", "_repr_mimebundle_"];
+use crate::util::{builder, eval, exec, session};
 
 /// Methods that are called when a value is converted, if at all.
 const UNASKED: [&str; 4] = ["__class__", "__bool__", "__eq__", "__len__"];
 
-/// Defines `odd` in a module, so that the cells' own variables are few.
-fn setup() -> String {
-    let source = json!(PROGRAM);
-    format!(
-        "import types\nvalues = types.ModuleType('values')\nexec({source}, vars(values))\n\
-         odd = values.odd\nNone"
-    )
-}
-
-/// A cell whose last value is the odd one of this name.
-fn cell(name: &str) -> String {
-    format!("print('before')\nkept = None\nkept = odd({name:?})\nkept")
-}
-
-const AFTER: &str = "'still ' + 'here' if kept is not None else 'lost'";
-const HERE: &str = "still here";
-
-/// The names of the values that are shown by these methods; of all if there are none.
-async fn names(methods: &[&str]) -> Vec<String> {
+/// The names of all values.
+async fn names() -> Vec<String> {
     let mut session = session().await;
     exec(&mut session, setup()).await;
     let names = eval(&mut session, "values.NAMES").await;
-    let names = names.as_list().unwrap().iter().filter_map(Value::as_str).map(str::to_owned);
-    let is_wanted = |name: &String| {
-        methods.is_empty() || methods.iter().any(|method| name.starts_with(&format!("{method} ")))
-    };
-    names.filter(is_wanted).collect()
+    names.as_list().unwrap().iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 async fn live(session: &mut Session, syntax: Syntax) {
     exec(session, setup()).await;
-    let names = names(&[]).await;
+    let names = names().await;
     assert!(names.len() > 1000, "{}", names.len());
     for name in names {
         let execution = session.run(Cell::new(cell(&name)).syntax(syntax)).await.unwrap();
@@ -131,58 +103,4 @@ async fn reprs_of_variables_that_never_end_are_interrupted_together() {
     let names: Vec<_> = execution.locals().iter().map(|local| local.name.as_str()).collect();
     assert!(names.contains(&"number"), "{names:?}");
     assert_eq!(eval(&mut session, "number").await, Value::from(5));
-}
-
-#[tokio::test]
-async fn they_end_no_session_of_a_node_or_of_mcp() {
-    let node = Node::start(&[]);
-    let id = node.session(&json!({})).await;
-    node.run(&id, &setup()).await;
-    let mut mcp = Client::start(&[]);
-    let handle = client::session(&mcp.run(&setup()));
-    for name in names(&SHOWN).await {
-        let (status, execution) = node.run(&id, &cell(&name)).await;
-        assert_eq!((status, &execution["stdout"]), (200, &json!("before\n")), "{name}");
-        assert_eq!(node.run(&id, AFTER).await.1["value"], HERE, "{name}: {execution}");
-        let result = mcp.run_in(&handle, &cell(&name));
-        assert!(client::text(&result).contains("before\n"), "{name}: {result}");
-        let after = mcp.run_in(&handle, AFTER);
-        assert!(client::text(&after).contains(HERE), "{name}: {result} {after}");
-    }
-}
-
-#[tokio::test]
-async fn they_end_no_notebook_and_no_prompt() {
-    let scratch = Scratch::new("odd-values");
-    let names = names(&SHOWN).await;
-    let cells = [setup()].into_iter();
-    let cells = cells.chain(names.iter().flat_map(|name| [cell(name), AFTER.to_owned()]));
-    let cells: Vec<_> = cells
-        .map(|source| {
-            json!({
-                "cell_type": "code", "source": source, "outputs": [],
-                "metadata": {"tags": ["raises-exception"]},
-            })
-        })
-        .collect();
-    let file = json!({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells});
-    let path = scratch.file("odd.ipynb", file.to_string());
-    let ran = isolet(["run", "--json", &path]);
-    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
-    let told = report["cells"].as_array().unwrap();
-    assert_eq!((told.len(), ran.code), (cells.len(), Some(0)), "{:?}", told.last());
-    let lived = told.iter().filter(|cell| cell["value"] == HERE).count();
-    assert_eq!(lived, names.len());
-
-    // As at python's prompt, a repr that exits is the end.
-    let exits = |name: &&String| name.ends_with("SystemExit") || name.ends_with("Exits");
-    let names: Vec<_> = names.iter().filter(|name| !exits(name)).collect();
-    let lines = names.iter().map(|name| {
-        let line = cell(name).replace('\n', "; ");
-        format!("{line}\n{AFTER}\n")
-    });
-    let ran = isolet_fed(["repl"], setup() + "\n" + &lines.collect::<String>());
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert_eq!(ran.stdout.matches(HERE).count(), names.len(), "{}", ran.stderr);
-    assert_eq!(ran.stdout.matches("before\n").count(), names.len());
 }

@@ -151,7 +151,7 @@ async fn what_cannot_start_is_said_to_who_waits_for_it() {
 async fn a_ready_worker_that_has_died_is_not_given_out() {
     let dir = Scratch::new("pool-dead");
     let pid = dir.path().join("pid");
-    let exe = env!("CARGO_BIN_EXE_isolet");
+    let exe = isolet_test_support::program();
     let script = format!("#!/bin/sh\necho $$ >{}\nexec {exe} \"$@\"\n", pid.display());
     let script = dir.program("worker", &script);
     let engine = engine_builder().isolation(Isolation::Process).worker(&script).build().unwrap();

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use isolet::{Engine, EngineBuilder, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
 
 use crate::garbage::cycles_do_not_pile_up;
-use crate::util::{Ran, Scratch, command, eval, wheel};
+use crate::util::{Scratch, eval, wheel};
 
 /// Two packages with native modules. One of them depends on two others.
 const PACKAGES: [&str; 2] = ["pydantic", "msgspec"];
@@ -273,74 +273,7 @@ async fn an_image_can_be_larger_than_the_interpreter_is_at_first() {
     assert!(error.to_string().contains("67108864"), "{error}");
 }
 
-#[test]
-fn the_command_starts_with_a_package() {
-    // No package is allowed to be loaded on import.
-    let code = "import sys; print('msgspec' in sys.modules)";
-    let args = ["run", "--preload", "pydantic", "--preload", "msgspec", "-c", code];
-    let cache = Scratch::new("preload-command");
-    let ran: Ran = command(args).env("XDG_CACHE_HOME", cache.path()).output().unwrap().into();
-    assert_eq!((ran.stdout.as_str(), ran.code), ("True\n", Some(0)), "{ran:?}");
-}
-
 #[tokio::test]
 async fn what_they_made_does_not_keep_garbage_from_being_collected() {
     cycles_do_not_pile_up(session().await).await;
-}
-
-/// Runs the command with a cache of its own.
-fn cached(cache: &Scratch, args: &[&str]) -> Ran {
-    command(args).env("XDG_CACHE_HOME", cache.path()).output().unwrap().into()
-}
-
-fn images(cache: &Scratch) -> Vec<String> {
-    let entries = fs::read_dir(cache.path().join("isolet/images")).into_iter().flatten();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| !name.starts_with('.')).collect()
-}
-
-/// Makes a wheel of a module that says when it is imported, unless an image is made.
-fn telling(work: &Scratch, module: &str) -> Vec<String> {
-    wheel(work.path(), "telling", "1", module);
-    let wheels = work.path().to_str().unwrap();
-    ["run", "--offline", "--wheels", wheels].map(str::to_owned).into()
-}
-
-#[test]
-fn images_are_in_the_users_cache_listed_and_removed_there() {
-    let work = Scratch::new("preload-cache");
-    let run = telling(&work, "SAW = 1\n");
-    let code = "import sys; print('telling' in sys.modules)";
-    let run: Vec<&str> = run.iter().map(String::as_str).collect();
-    let ran = cached(&work, &[&run[..], &["--preload", "telling", "-c", code]].concat());
-    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("True\n", ""), "{ran:?}");
-    let [image] = &images(&work)[..] else { panic!("{:?}", images(&work)) };
-    let list = cached(&work, &["cache", "list"]);
-    assert!(list.stdout.contains(image), "{list:?}");
-    cached(&work, &["cache", "clean", "images"]);
-    assert_eq!(images(&work), Vec::<String>::new());
-}
-
-#[test]
-fn a_package_that_no_image_can_hold_is_loaded_and_that_is_remembered() {
-    let work = Scratch::new("preload-refused");
-    let run = telling(&work, "import js\nkept = js.Object.new()\n");
-    let ran = |option: &str| {
-        let run: Vec<&str> = run.iter().map(String::as_str).collect();
-        let more = [option, "telling", "-c", "import telling; print(telling.kept.typeof)"];
-        let ran = cached(&work, &[&run[..], &more].concat());
-        assert_eq!((ran.stdout.as_str(), ran.code), ("object\n", Some(0)), "{ran:?}");
-        ran.stderr
-    };
-    assert_eq!(ran("--allow-package"), "");
-    assert_eq!(images(&work), Vec::<String>::new());
-    let warning = ran("--preload");
-    let [refusal] = &images(&work)[..] else { panic!("{:?}", images(&work)) };
-    assert!(refusal.ends_with(".refused"), "{refusal}");
-    let path = work.path().join("isolet/images").join(refusal);
-    let made = fs::metadata(&path).unwrap().modified().unwrap();
-    assert_eq!(ran("--preload"), warning);
-    assert!(warning.starts_with("warning: telling cannot be preloaded and is loaded instead: "));
-    assert_eq!(warning.lines().count(), 1, "{warning}");
-    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), made);
 }

@@ -8,8 +8,8 @@ use isolet::profile::sandboxed_executor::{
 use isolet::{ErrorKind, Value};
 use serde_json::json;
 
-use crate::server::Server;
 use crate::util::{Scratch, engine};
+use isolet_test_support::server::Server;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const SHORT: Duration = Duration::from_millis(1500);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use isolet::{Cell, Limits, Outcome, Session, Tool, ToolSpec, Value};
 
-use crate::assets::{copy, run_with, spoil_stored_code};
 use crate::util::{builder, eval, exec, raised, session};
+use isolet_test_support::assets::{copy, run_with, spoil_stored_code};
 
 const PROGRAM: &str = include_str!("programs/recursion.py");
 

@@ -11,8 +11,8 @@ use isolet::{
 };
 
 use crate::corpus::runs_alike;
-use crate::server::{Response, Server};
 use crate::util::{Scratch, builder, eval, exec, raised};
+use isolet_test_support::server::{Response, Server};
 
 fn sandbox() -> Sandbox {
     builder().build().unwrap()

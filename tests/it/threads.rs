@@ -7,7 +7,7 @@ use std::time::Duration;
 use isolet::{Limits, Outcome, Param, Session, Termination, Tool, ToolSpec, Value};
 use tokio::sync::{Barrier, Mutex, mpsc};
 
-use crate::util::{Scratch, builder, eval, exec, isolet, raised, session};
+use crate::util::{builder, eval, exec, raised, session};
 
 /// Makes a tool that returns its argument once `size` calls wait in it.
 fn together(size: usize) -> Tool {
@@ -200,20 +200,4 @@ async fn threads_are_limited_in_number() {
     let said = "can't start new thread: 1000 run, the limit is 1000";
     let expected = Value::List(vec![1000.into(), said.into(), 1.into()]);
     assert_eq!(eval(&mut session, code).await, expected);
-}
-
-#[test]
-fn a_program_waits_for_its_threads_but_not_for_daemons() {
-    let scratch = Scratch::new("threads-program");
-    let script = "import atexit, threading, time\natexit.register(print, 'exit')\n\
-        def work():\n    time.sleep(0.05)\n    print('done')\n\
-        threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\n\
-        threading.Thread(target=work).start()\nprint('end')";
-    let ran = isolet(["run", &scratch.file("program.py", script)]);
-    assert_eq!((ran.code, &*ran.stdout, &*ran.stderr), (Some(0), "end\ndone\nexit\n", ""));
-    let script = "import threading\nlock = threading.Lock()\nlock.acquire()\n\
-        threading.Thread(target=lock.acquire).start()\nprint('end')";
-    let ran = isolet(["run", &scratch.file("stuck.py", script)]);
-    assert_eq!((ran.code, &*ran.stdout), (Some(0), "end\n"));
-    assert!(ran.stderr.contains("RuntimeError: deadlock"), "{}", ran.stderr);
 }

@@ -8,8 +8,8 @@ use anyhow::Result;
 
 use crate::process;
 
-/// Has a built command fetch the files that are missing or wrong, and make its memory image if there
-/// is none.
+/// Has a built command fetch the files that are missing or wrong, and make its memory image if
+/// there is none.
 pub(crate) fn prepare(isolet: &Path) -> Result<()> {
     let dir = process::assets_dir();
     let is_complete = isolet_pyodide_assets::verify(&dir).is_ok_and(|found| found.is_ok());

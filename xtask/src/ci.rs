@@ -2,41 +2,42 @@
 
 use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
-use std::time::Instant;
 
 use anyhow::Result;
 
-use crate::{deny, fuzz, hosts, licenses, lint, process, test, tidy, vendored_v8};
+use crate::process::Profile;
+use crate::steps::{Step, Times};
+use crate::{deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8};
 
-type Step = fn() -> Result<ExitCode>;
+const BEFORE: [Step; 5] = [
+    ("fmt", fmt),
+    ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
+    ("lint", lint::run),
+    ("deny", deny::run),
+    ("clippy", clippy),
+];
 
-/// Runs the steps in order and stops at the first failure.
+const AFTER: [Step; 5] = [
+    ("hosts", || hosts::run(&[])),
+    ("science", || test::science(&[])),
+    ("python", || test::python_package(&[])),
+    ("fuzz", || fuzz::run(&[])),
+    ("doc", doc),
+];
+
+/// Runs the steps in order and stops at the first failure. Prints how long each took, and the
+/// slowest tests.
 pub(crate) fn run() -> Result<ExitCode> {
-    let steps: [(&str, Step); 11] = [
-        ("fmt", fmt),
-        ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
-        ("lint", lint::run),
-        ("deny", deny::run),
-        ("clippy", clippy),
-        ("test", || test::run(&[])),
-        ("hosts", || hosts::run(&[])),
-        ("science", || test::science(&[])),
-        ("python", || test::python_package(&[])),
-        ("fuzz", || fuzz::run(&[])),
-        ("doc", doc),
-    ];
-    for (name, step) in steps {
-        eprintln!("== {name}");
-        let start = Instant::now();
-        let code = step()?;
-        let seconds = start.elapsed().as_secs_f64();
-        if code != ExitCode::SUCCESS {
-            eprintln!("== {name} failed after {seconds:.1} s");
-            return Ok(code);
-        }
-        eprintln!("== {name} passed in {seconds:.1} s");
-    }
-    Ok(ExitCode::SUCCESS)
+    junit::clear()?;
+    let steps: Vec<Step> = [&BEFORE[..], &test::PREPARATION, &test::ALL, &AFTER]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect();
+    let mut times = Times::default();
+    let code = times.run(&steps)?;
+    eprintln!("{}\n{}", times.table(), junit::slowest()?);
+    Ok(code)
 }
 
 /// The fuzz targets are a separate workspace.
@@ -52,7 +53,8 @@ fn fmt() -> Result<ExitCode> {
 
 fn clippy() -> Result<ExitCode> {
     vendored_v8::ensure()?;
-    let lint = ["--all-targets", "--release", "--", "-D", "warnings"];
+    let profile = Profile::FastBuild.name();
+    let lint = ["--all-targets", "--profile", profile, "--", "-D", "warnings"];
     let code = cargo(["clippy", "--workspace"].iter().chain(&lint))?;
     if code != ExitCode::SUCCESS {
         return Ok(code);
@@ -77,7 +79,7 @@ fn clippy() -> Result<ExitCode> {
 fn doc() -> Result<ExitCode> {
     vendored_v8::ensure()?;
     let mut command = process::cargo();
-    command.args(["doc", "--workspace", "--no-deps", "--release"]);
+    command.args(["doc", "--workspace", "--no-deps", "--profile", Profile::FastBuild.name()]);
     finish(command.env("RUSTDOCFLAGS", "-D warnings"))
 }
 

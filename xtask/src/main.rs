@@ -16,6 +16,7 @@ mod dist;
 mod fuzz;
 mod hosts;
 mod installed;
+mod junit;
 mod licenses;
 mod lint;
 mod manifest;
@@ -25,8 +26,10 @@ mod process;
 mod python;
 mod run;
 mod setup;
+mod steps;
 mod test;
 mod tidy;
+mod uv;
 mod vendored_v8;
 mod wheel;
 
@@ -40,8 +43,8 @@ Usage: cargo xtask COMMAND
   setup                 get V8 and Pyodide, build isolet and its memory image
   run SCRIPT [ARGS...]  setup, then `isolet run SCRIPT ARGS...`; its options work too
   run -- ARGS...        setup, then `isolet ARGS...`
-  test [ARGS...]        setup, a Python environment with DSPy, then `cargo test --workspace
-                        --profile fast-build ARGS...`; without ARGS the examples too
+  test [ARGS...]        setup, a Python environment with DSPy, then `cargo nextest run --workspace ARGS...` with
+                        sessions in processes and on threads; without ARGS documentation and examples too
   test --science [ARGS...]
                         the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science
   test --python [ARGS...]
@@ -71,7 +74,7 @@ Usage: cargo xtask COMMAND
   tidy                  check the rules of the house that no compiler knows
   lint                  look for mistakes in the JavaScript and the Python; installs oxlint and ruff into target/lint
   deny                  check licences, bans and sources of the dependencies; installs cargo-deny into target/deny
-  ci                    everything that has to pass: fmt, tidy, lint, deny, clippy, test, fuzz, doc
+  ci                    everything that has to pass, then how long each step and the slowest tests took
 
 Environment:
   ISOLET_ASSETS         the directory of Pyodide's files, for `run` and `test`

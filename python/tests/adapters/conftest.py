@@ -29,4 +29,6 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def _skipped(config):
-    return config.pluginmanager.get_plugin("terminalreporter").stats.get("skipped", [])
+    # The processes that pytest-xdist starts report to the first one.
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return reporter.stats.get("skipped", []) if reporter else []

@@ -9,8 +9,8 @@ use isolet::{
 };
 
 use super::util::with_log;
-use crate::child::{AT_MOST, in_child, output_in_time};
 use crate::util::{Ran, Scratch, command, engine, engine_builder};
+use isolet_test_support::{AT_MOST, in_child, output_in_time};
 
 /// A guest that makes the host's ops call its accessors, and runs `effect` whenever an exception
 /// leaves one of them.

@@ -2,11 +2,8 @@
 //! checks what the host saw with a canary: a file, a server, a variable.
 
 mod census;
-mod command;
 mod environment;
 mod files;
-#[cfg(target_os = "linux")]
-mod forks;
 mod hooks;
 mod kills;
 mod network;
@@ -14,7 +11,6 @@ mod packages;
 mod patches;
 mod realm;
 mod sessions;
-mod table;
 mod tampering;
 mod texts;
 mod util;

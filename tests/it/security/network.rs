@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isolet::{ErrorKind, Permissions, Session, Value};
 
-use crate::server::{Response, Server};
-use crate::util::{builder, command, eval, exec, raised, session};
+use crate::util::{builder, eval, exec, raised, session};
+use isolet_test_support::server::{Response, Server};
 
 const REFUSAL: &str = "is not allowed; allow-net does not cover it";
 
@@ -340,24 +340,6 @@ async fn headers_that_belong_to_the_host_cannot_be_forged() {
     );
     raised(&mut session, smuggled).await;
     assert!(server.requests().iter().all(|request| request.path == "/"));
-}
-
-/// D12: a proxy named in the host's environment is not used.
-#[test]
-fn the_proxy_of_the_hosts_environment_is_not_used() {
-    let proxy = Server::with_text("through the proxy");
-    let server = Server::with_text("direct");
-    let code = format!(
-        "import urllib.request; print(urllib.request.urlopen({:?}).read().decode())",
-        server.url("/")
-    );
-    let mut command = command(["run", "--allow-net", &server.rule(), "-c", &code]);
-    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"] {
-        command.env(name, proxy.url(""));
-    }
-    let output = command.output().unwrap();
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "direct\n");
-    assert_eq!((proxy.connections(), server.requests().len()), (0, 1));
 }
 
 /// D13: a body counts with its decompressed size, and a bomb is stopped at the run's budget.

@@ -1,10 +1,8 @@
 //! Part H of the threat table: packages, which only the host fetches.
 
-use std::path::Path;
-
 use isolet::{ErrorKind, Permissions, Value};
 
-use crate::util::{Scratch, builder, command, eval, exec, raised, session, wheel};
+use crate::util::{Scratch, builder, eval, exec, raised, session, wheel};
 
 fn offline(scratch: &Scratch) -> Permissions {
     Permissions::none()
@@ -62,34 +60,6 @@ async fn a_changed_wheel_is_refused() {
     assert_eq!(std::fs::read(&kept).unwrap(), whole);
 }
 
-/// H2: an import that is not allowed makes no request to the index; an allowed one does.
-#[test]
-fn an_import_that_is_not_allowed_asks_nobody() {
-    let scratch = Scratch::new("typosquat");
-    let called = scratch.path().join("called");
-    let script = format!("#!/bin/sh\necho called >> {}\nexit 1\n", called.display());
-    scratch.program("python3", &script);
-    let run = |args: &[&str], code: &str| {
-        let mut command = command(["run"].iter().chain(args).chain(&["-c", code]));
-        command.env("PATH", scratch.path()).env("XDG_CACHE_HOME", scratch.path().join("cache"));
-        let output = command.output().unwrap();
-        String::from_utf8(output.stderr).unwrap()
-    };
-    for code in ["import reqeusts", "import numpy", "import micropip", "import pydantic_core"] {
-        for args in [&[][..], &["--allow-package", "rich"]] {
-            let stderr = run(args, code);
-            assert!(stderr.contains("ModuleNotFoundError"), "{code}: {stderr}");
-        }
-    }
-    assert!(!called.exists(), "{}", std::fs::read_to_string(&called).unwrap());
-    let again =
-        "for _ in range(5):\n    try: import rich\n    except ImportError: pass\nimport rich";
-    let stderr = run(&["--allow-package", "rich"], again);
-    assert!(stderr.contains("ImportError") && called.exists(), "{stderr}");
-    let calls = std::fs::read_to_string(&called).unwrap().lines().count();
-    assert_eq!(calls, 1, "an import that fails is tried once in a session");
-}
-
 /// H2: a requirement names a package; it cannot be an option, a path or a URL.
 #[tokio::test]
 async fn a_requirement_cannot_be_an_option_or_an_address() {
@@ -116,7 +86,7 @@ async fn a_requirement_cannot_be_an_option_or_an_address() {
 /// D15: loading packages gives the guest no access to the network.
 #[tokio::test]
 async fn loading_packages_opens_no_network() {
-    let canary = crate::server::Server::with_text("secret");
+    let canary = isolet_test_support::server::Server::with_text("secret");
     let scratch = Scratch::new("load-net");
     let code = format!("import urllib.request\nurllib.request.urlopen({:?})", canary.url("/"));
     wheel(scratch.path(), "greeting", "1.0", &code);
@@ -129,49 +99,15 @@ async fn loading_packages_opens_no_network() {
     assert_eq!(canary.connections(), 0);
 }
 
-/// H4: compiled wheels from the index work, and pure ones that depend on them, loaded at once or on
-/// import.
-#[test]
-fn packages_of_the_index_are_imported() {
-    let scratch = Scratch::new("index");
-    let cache = scratch.path().join("cache");
-    let code = "from pydantic import BaseModel\n\
-        class M(BaseModel): x: int\n\
-        import jiter, msgspec, rich.text, bs4, requests, httpx\n\
-        print(M(x='3'), jiter.from_json(b'[1]'), msgspec.json.encode({'a': 1}), bs4.BeautifulSoup('<p>t', 'html.parser').p.text)";
-    let packages = ["pydantic", "jiter", "msgspec", "rich", "beautifulsoup4", "requests", "httpx"];
-    let allowed = packages.iter().flat_map(|name| ["--allow-package", name]);
-    let with = packages.iter().flat_map(|name| ["--with", name]);
-    let run = |args: Vec<&str>, path: Option<&Path>| {
-        let mut command =
-            command(["run", "--timeout", "2m"].into_iter().chain(args).chain(["-c", code]));
-        command.env("XDG_CACHE_HOME", &cache);
-        if let Some(path) = path {
-            command.env("PATH", path);
-        }
-        let output = command.output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        (String::from_utf8(output.stdout).unwrap(), stderr)
-    };
-    let expected = "x=3 [1] b'{\"a\":1}' t\n";
-    let (stdout, stderr) = run(with.clone().collect(), None);
-    assert_eq!(stdout, expected, "{stderr}");
-    // Once fetched, they are available without the index, and without a pip that could ask it.
-    let (stdout, stderr) = run(with.chain(["--offline"]).collect(), Some(scratch.path()));
-    assert_eq!(stdout, expected, "{stderr}");
-    let (stdout, stderr) = run(allowed.collect(), None);
-    assert_eq!(stdout, expected, "{stderr}");
-}
-
 /// HTTP clients from the index reach allowed servers and are refused others, without `await`.
 #[tokio::test]
 async fn clients_of_the_index_use_the_hosts_network() {
-    let server = crate::server::Server::start(|request| {
+    let server = isolet_test_support::server::Server::start(|request| {
         let mut body = request.method.clone().into_bytes();
         body.extend_from_slice(&request.body);
-        crate::server::Response(200, vec![("Set-Cookie", "a=1".to_owned())], body)
+        isolet_test_support::server::Response(200, vec![("Set-Cookie", "a=1".to_owned())], body)
     });
-    let canary = crate::server::Server::with_text("secret");
+    let canary = isolet_test_support::server::Server::with_text("secret");
     let permissions = Permissions::none()
         .allow_net(&server.rule())
         .and_then(|permissions| permissions.allow_package("requests"))
@@ -249,15 +185,21 @@ async fn clients_of_model_providers_work_and_say_nothing_of_their_transport() {
     let message = r#"{"id":"1","type":"message","role":"assistant","model":"m","content":
         [{"type":"text","text":"hi"}],"stop_reason":"end_turn","usage":
         {"input_tokens":1,"output_tokens":1}}"#;
-    let server = crate::server::Server::start(move |request| {
+    let server = isolet_test_support::server::Server::start(move |request| {
         let json = vec![("Content-Type", "application/json".to_owned())];
         match request.path.as_str() {
-            "/v1/chat/completions" => crate::server::Response(200, json, chat.into()),
-            "/v1/messages" => crate::server::Response(200, json, message.into()),
-            "/elsewhere" => {
-                crate::server::Response(302, vec![("Location", "/v1/messages".to_owned())], vec![])
-            }
-            _ => crate::server::Response(401, json, br#"{"error":{"message":"no"}}"#.into()),
+            "/v1/chat/completions" => isolet_test_support::server::Response(200, json, chat.into()),
+            "/v1/messages" => isolet_test_support::server::Response(200, json, message.into()),
+            "/elsewhere" => isolet_test_support::server::Response(
+                302,
+                vec![("Location", "/v1/messages".to_owned())],
+                vec![],
+            ),
+            _ => isolet_test_support::server::Response(
+                401,
+                json,
+                br#"{"error":{"message":"no"}}"#.into(),
+            ),
         }
     });
     let permissions = Permissions::none()
@@ -298,7 +240,7 @@ results"
 /// differ.
 #[tokio::test]
 async fn pyodides_packages_are_compared_with_its_lock() {
-    let server = crate::server::Server::with_text("not a wheel");
+    let server = isolet_test_support::server::Server::with_text("not a wheel");
     let scratch = Scratch::new("pyodides-packages");
     let permissions = Permissions::none()
         .package_cache(scratch.path().join("cache"))
@@ -314,28 +256,4 @@ async fn pyodides_packages_are_compared_with_its_lock() {
     let file = "/full/numpy-2.4.6-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
     assert_eq!((server.requests().len(), asked.as_str()), (1, file));
     raised(&mut session, "import numpy").await;
-}
-
-/// H2: a script's declared packages are a request, which the command grants only with an option.
-#[test]
-fn a_script_does_not_allow_itself_packages() {
-    let scratch = Scratch::new("script-packages");
-    wheel(scratch.path(), "greeting", "1.0", "def hello(): return 'hi'");
-    let block = "# /// script\n# dependencies = [\"greeting>=1\"]\n# ///\n";
-    let script =
-        scratch.file("script.py", format!("{block}import greeting\nprint(greeting.hello())"));
-    let wheels = scratch.path().to_str().unwrap();
-    let run = |args: &[&str]| {
-        let mut command = command(["run", "--offline", "--wheels", wheels].iter().chain(args));
-        let output = command.env("XDG_CACHE_HOME", scratch.path().join("cache")).output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), String::from_utf8(output.stdout).unwrap(), stderr)
-    };
-    let (code, stdout, stderr) = run(&[&script]);
-    assert_eq!((code, stdout.as_str()), (Some(2), ""));
-    assert!(stderr.contains("`greeting>=1`") && stderr.contains("--script-packages"), "{stderr}");
-    assert_eq!(run(&["--script-packages", &script]).1, "hi\n");
-    assert_eq!(run(&["--with", "greeting", &script]).1, "hi\n");
-    assert_eq!(run(&["--allow-package", "greeting", &script]).1, "hi\n");
-    assert!(run(&["--allow-package", "other", &script]).2.contains("ModuleNotFoundError"));
 }

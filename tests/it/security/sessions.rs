@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use isolet::{Param, Tool, ToolSpec, Value};
 
 use super::util::{CANARY, Log, amount, with_log};
-use crate::assets::image;
 use crate::util::{assets_dir, builder, eval, exec};
+use isolet_test_support::assets::image;
 
 /// G1: nothing that one session plants appears in the next.
 #[tokio::test]

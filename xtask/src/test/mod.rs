@@ -1,127 +1,122 @@
 //! `cargo xtask test`: runs every test, and the examples.
 
+mod nextest;
 mod package;
 mod science;
-mod watch;
 
 use std::ffi::OsString;
 use std::fs;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
 pub(crate) use self::package::{run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
 use crate::process::{self, Profile};
+use crate::steps::{Step, Times};
 use crate::{python, setup};
+
+/// What the tests need: a Python with DSPy, the command and Pyodide.
+pub(crate) const PREPARATION: [Step; 1] = [("set-up", prepare)];
+
+/// Every test that cargo knows, and the examples.
+pub(crate) const ALL: [Step; 5] = [
+    ("tests, sessions in processes", || in_isolation("process", &[])),
+    ("tests, sessions on threads", || in_isolation("thread", &[])),
+    ("tests of documentation", documentation),
+    ("tests without the feature `engine`", without_engine),
+    ("examples", examples),
+];
+
+fn prepare() -> Result<ExitCode> {
+    python::ensure()?;
+    setup::run()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the tests that cargo-nextest chooses by `args`, with both isolations. Without `args`, runs
+/// all of them, the tests of documentation, and each example.
+pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
+    let mut times = Times::default();
+    if args.is_empty() {
+        let steps: Vec<Step> = PREPARATION.into_iter().chain(ALL).collect();
+        let code = times.run(&steps)?;
+        eprint!("{}", times.table());
+        return Ok(code);
+    }
+    prepare()?;
+    let code = in_isolation("process", args)?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    in_isolation("thread", args)
+}
+
+/// Runs tests with one isolation, by the profile of that name.
+fn in_isolation(isolation: &str, args: &[OsString]) -> Result<ExitCode> {
+    let mut nextest = nextest::run(isolation)?;
+    nextest::with_args(nextest.arg("--workspace"), args);
+    finish(nextest.env("ISOLET_ISOLATION", isolation))
+}
 
 /// Runs the tests with numpy, pandas and others, in both isolations.
 pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
-    python::ensure()?;
-    setup::run()?;
+    prepare()?;
     science::wheels()?;
     for isolation in ["thread", "process"] {
         eprintln!("science, isolation {isolation}");
-        let mut cargo = process::cargo();
-        cargo.args([
-            "test",
-            "--profile",
-            Profile::FastBuild.name(),
-            "--package",
-            "isolet",
-            "--test",
-            "it",
-            "science::",
-        ]);
-        cargo.args(["--", "--ignored"]).args(args).env("ISOLET_ISOLATION", isolation);
-        let status = status(args, python::with_python(process::with_assets(&mut cargo))?)?;
-        if !status.success() {
-            return Ok(process::exit_code(status));
+        let mut nextest = nextest::run(&format!("science-{isolation}"))?;
+        nextest.args(["--workspace", "--test", "it", "--run-ignored", "only"]);
+        nextest::with_args(nextest.args(["--filterset", "test(/^science::/)"]), args);
+        let code = finish(nextest.env("ISOLET_ISOLATION", isolation))?;
+        if code != ExitCode::SUCCESS {
+            return Ok(code);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs cargo's tests with `args`. Without `args`, also runs each example.
-pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
-    python::ensure()?;
-    setup::run()?;
-    // All use one profile, so that V8's bindings and deno_core are compiled once. Unit tests and
-    // documentation do not depend on the isolation; the integration tests run with each.
-    for (isolation, what) in
-        [("thread", &["--workspace"][..]), ("process", &["--workspace", "--test", "it"])]
-    {
-        eprintln!("isolation {isolation}");
-        let mut cargo = process::cargo();
-        cargo
-            .args(["test", "--profile", Profile::FastBuild.name()])
-            .args(what)
-            .args(args)
-            .env("ISOLET_ISOLATION", isolation);
-        let status = status(args, python::with_python(process::with_assets(&mut cargo))?)?;
-        if !status.success() {
-            return Ok(process::exit_code(status));
-        }
-    }
-    if args.is_empty() {
-        eprintln!("without the feature `engine`");
-        let mut cargo = process::cargo();
-        cargo.args([
-            "test",
-            "--profile",
-            Profile::FastBuild.name(),
-            "--no-default-features",
-            "--lib",
-        ]);
-        cargo.args(["--test", "without_engine"]);
-        cargo.env("ISOLET_TEST_WORKER", Profile::FastBuild.built("isolet")?);
-        let status = status(args, process::with_assets(&mut cargo))?;
-        if !status.success() {
-            return Ok(process::exit_code(status));
-        }
-        for name in examples()? {
-            eprintln!("example {name}");
-            let mut example = Command::new(Profile::FastBuild.built(&format!("examples/{name}"))?);
-            process::check(process::with_assets(example.current_dir(process::root())))?;
-        }
-        eprintln!("example dspy_drop_in.py");
-        let mut example = Command::new(python::program()?);
-        example
-            .arg("examples/dspy_drop_in.py")
-            .env("ISOLET_BIN", Profile::FastBuild.built("isolet")?);
+fn documentation() -> Result<ExitCode> {
+    let mut cargo = process::cargo();
+    finish(cargo.args(["test", "--workspace", "--doc", "--profile", Profile::FastBuild.name()]))
+}
+
+fn without_engine() -> Result<ExitCode> {
+    let mut nextest = nextest::run("without-engine")?;
+    nextest.args(["--package", "isolet", "--no-default-features", "--lib"]);
+    nextest.args(["--test", "without_engine"]);
+    finish(nextest.env("ISOLET_TEST_WORKER", Profile::FastBuild.built("isolet")?))
+}
+
+/// Runs the examples, which cargo has built with the tests.
+fn examples() -> Result<ExitCode> {
+    for name in names_of_examples()? {
+        eprintln!("example {name}");
+        let mut example = Command::new(Profile::FastBuild.built(&format!("examples/{name}"))?);
         process::check(process::with_assets(example.current_dir(process::root())))?;
     }
+    eprintln!("example dspy_drop_in.py");
+    let mut example = Command::new(python::program()?);
+    example.arg("examples/dspy_drop_in.py").env("ISOLET_BIN", Profile::FastBuild.built("isolet")?);
+    process::check(process::with_assets(example.current_dir(process::root())))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs `cargo test` with a time limit for each test, if its output names the tests.
-fn status(args: &[OsString], cargo: &mut Command) -> Result<ExitStatus> {
-    let is_terse = |arg: &OsString| {
-        let arg = arg.to_string_lossy();
-        ["-q", "--quiet"].contains(&&*arg) || arg.starts_with("--format")
-    };
-    if args.iter().any(is_terse) { process::status(cargo) } else { watch::status(cargo) }
+fn finish(command: &mut Command) -> Result<ExitCode> {
+    let command = python::with_python(process::with_assets(command))?;
+    process::status(command).map(process::exit_code)
 }
 
 /// Rewrites the lists in `tests/golden` of what a guest can reach, for a person to review.
 pub(crate) fn golden() -> Result<ExitCode> {
     setup::run()?;
-    let mut cargo = process::cargo();
-    cargo.args([
-        "test",
-        "--profile",
-        Profile::FastBuild.name(),
-        "--lib",
-        "--test",
-        "it",
-        "golden_list",
-    ]);
-    let status = process::status(process::with_assets(cargo.env("ISOLET_GOLDEN", "1")))?;
-    Ok(process::exit_code(status))
+    let mut nextest = nextest::run("process")?;
+    nextest.args(["--workspace", "--lib", "--test", "it", "golden_list"]);
+    finish(nextest.env("ISOLET_GOLDEN", "1"))
 }
 
-/// Returns the names of the Rust examples, which `cargo test` has just built.
-fn examples() -> Result<Vec<String>> {
+/// Returns the names of the Rust examples.
+fn names_of_examples() -> Result<Vec<String>> {
     let dir = process::root().join("examples");
     let entries = fs::read_dir(&dir).context("cannot read `examples`")?;
     let mut names = Vec::new();

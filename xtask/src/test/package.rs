@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 
 use super::science;
-use crate::{process, python, wheel};
+use crate::{junit, process, python, uv, wheel};
 
 /// An environment: the name of its list in `python/tests/requirements`, and the arguments of each
 /// run of pytest in it.
@@ -71,14 +71,8 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     if !args.is_empty() {
         return Ok(process::exit_code(process::status(pytest(&main, &wheels)?.args(args))?));
     }
-    for run in MAIN.1 {
-        let status = process::status(pytest(&main, &wheels)?.args(*run))?;
-        if !status.success() {
-            return Ok(process::exit_code(status));
-        }
-    }
-    for other in OTHERS {
-        let code = run_in(other, &wheel, &wheels)?;
+    for environment in [MAIN].into_iter().chain(OTHERS) {
+        let code = run_in(environment, &wheel, &wheels)?;
         if code != ExitCode::SUCCESS {
             return Ok(code);
         }
@@ -98,8 +92,12 @@ pub(crate) fn trl() -> Result<ExitCode> {
 /// Runs the tests of an environment.
 fn run_in((name, runs): Environment, wheel: &Path, wheels: &Path) -> Result<ExitCode> {
     let python = environment(name, wheel)?;
-    for run in runs {
-        let status = process::status(pytest(&python, wheels)?.args(*run))?;
+    for (number, run) in runs.iter().enumerate() {
+        let mut pytest = pytest(&python, wheels)?;
+        // The modules are spread over the processors.
+        pytest.args(*run).args(["--numprocesses", "logical", "--dist", "loadfile"]);
+        pytest.arg("--junit-xml").arg(junit::pytest_report(&format!("{name}-{number}"))?);
+        let status = process::status(&mut pytest)?;
         if !status.success() {
             return Ok(process::exit_code(status));
         }
@@ -136,15 +134,11 @@ fn environment(name: &str, wheel: &Path) -> Result<PathBuf> {
     let wanted =
         fs::read_to_string(&list).with_context(|| format!("cannot read `{}`", list.display()))?;
     if !is_ready(&python, &stamp, &wanted) {
-        eprintln!("installing `{}` with pip", list.display());
-        process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&home))?;
-        // The list is complete.
-        process::check(pip(&python).args(["--no-deps", "--no-compile", "-r"]).arg(&list))?;
+        eprintln!("installing `{}` with uv", list.display());
+        uv::environment(&home, &list)?;
         fs::write(&stamp, wanted).with_context(|| format!("cannot write `{}`", stamp.display()))?;
     }
-    // The version is the same for each build.
-    let mut pip = pip(&python);
-    process::check(pip.args(["--no-index", "--no-deps", "--force-reinstall"]).arg(wheel))?;
+    uv::install(&home, wheel)?;
     Ok(python)
 }
 
@@ -152,10 +146,4 @@ fn environment(name: &str, wheel: &Path) -> Result<PathBuf> {
 fn is_ready(python: &Path, stamp: &Path, list: &str) -> bool {
     let starts = || Command::new(python).arg("-V").output().is_ok_and(|ran| ran.status.success());
     fs::read_to_string(stamp).is_ok_and(|stamp| stamp == list) && starts()
-}
-
-fn pip(python: &Path) -> Command {
-    let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    pip
 }

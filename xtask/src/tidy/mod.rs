@@ -20,6 +20,7 @@ use crate::process;
 const TOP_LEVEL: &[&str] = &[
     ".cargo",
     ".ci",
+    ".config",
     ".gitattributes",
     ".gitignore",
     "CHANGELOG.md",
