@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
-use crate::process;
+use crate::{process, side_by_side};
 
 /// How long each target runs by default, in seconds.
 const SECONDS: u32 = 10;
@@ -47,8 +48,8 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         bail!("there is no fuzz target `{unknown}`; there are {}", all.join(", "));
     }
     let programs = build(targets)?;
-    let mut failed = Vec::new();
-    for target in targets {
+    let failed = Mutex::new(Vec::new());
+    side_by_side::each(side_by_side::processors(), targets, |_, target| {
         let program = programs.join(target).with_extension(std::env::consts::EXE_EXTENSION);
         let passed = match &asked.input {
             Some(input) => {
@@ -57,9 +58,11 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
             None => search(target, &program, asked.seconds)?,
         };
         if !passed {
-            failed.push(target.as_str());
+            failed.lock().unwrap_or_else(PoisonError::into_inner).push(target.as_str());
         }
-    }
+        Ok(())
+    })?;
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -26,6 +26,7 @@ mod process;
 mod python;
 mod run;
 mod setup;
+mod side_by_side;
 mod steps;
 mod test;
 mod tidy;

@@ -1,5 +1,5 @@
-//! uv, which makes the Python environments of the tests: it installs packages side by side, from one
-//! cache.
+//! uv, which makes the Python environments of the tests. It installs packages side by side, from
+//! one cache.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

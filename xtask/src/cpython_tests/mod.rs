@@ -21,7 +21,7 @@ use self::directory::Directory;
 use self::expected::Expected;
 use self::results::{Counts, Module, Results};
 use self::session::Runner;
-use crate::setup;
+use crate::{setup, side_by_side};
 
 /// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -59,25 +59,13 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
 /// Runs modules, `jobs` at a time, and stores the results of each as it ends.
 fn run_all(runner: &Runner, due: VecDeque<&str>, jobs: usize, results: &mut Results) -> Result<()> {
     let total = due.len();
-    let due = Mutex::new(due);
     let results = Mutex::new((0, results));
-    let work = || -> Result<()> {
-        loop {
-            let next = due.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            let Some(name) = next else {
-                return Ok(());
-            };
-            let module = runner.run(name)?;
-            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-            results.0 += 1;
-            eprintln!("{} of {total}: {name}: {}", results.0, module.summary());
-            results.1.keep(name, module)?;
-        }
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        let mut ends = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        ends.try_for_each(|end| end.unwrap_or_else(|_| bail!("a thread panicked")))
+    side_by_side::each(jobs, due, |_, name| {
+        let module = runner.run(name)?;
+        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+        results.0 += 1;
+        eprintln!("{} of {total}: {name}: {}", results.0, module.summary());
+        results.1.keep(name, module)
     })
 }
 

@@ -11,7 +11,6 @@ use std::fs;
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -20,7 +19,7 @@ use self::shapes::{Expected, PRELUDE, SHAPES, Shape};
 use crate::bounded::{self, Ran};
 use crate::installed::Installed;
 use crate::process::Profile;
-use crate::setup;
+use crate::{setup, side_by_side};
 
 const SMOKE: &str = include_str!("smoke.sh");
 const DENY: &str = include_str!("deny.py");
@@ -62,36 +61,27 @@ pub(crate) fn run(words: &[OsString]) -> Result<ExitCode> {
     for (name, text) in [("smoke.sh", SMOKE), ("deny.py", DENY)] {
         fs::write(installed.dir().join(name), text).context("cannot write a script")?;
     }
-    let due = Mutex::new(chosen.iter().enumerate());
     let failed = Mutex::new(0);
     let all = Instant::now();
-    let work = || -> Result<()> {
-        loop {
-            let next = due.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((number, shape)) = next else { return Ok(()) };
-            let start = Instant::now();
-            let left = TOTAL.saturating_sub(all.elapsed()).min(LIMIT);
-            let verdict = if left.is_zero() {
-                Verdict::Failed(format!("not tried, {} s were over", TOTAL.as_secs()))
-            } else {
-                attempt(shape, number, &installed, left)?
-            };
-            let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-            let (name, seconds) = (shape.name, start.elapsed().as_secs_f64());
-            match verdict {
-                Verdict::Passed => println!("PASS  {seconds:5.1} s  {name}"),
-                Verdict::Skipped(reason) => println!("SKIP  {seconds:5.1} s  {name}: {reason}"),
-                Verdict::Failed(reason) => {
-                    *failed += 1;
-                    println!("FAIL  {seconds:5.1} s  {name}: {reason}");
-                }
+    side_by_side::each(JOBS, &chosen, |number, shape| {
+        let start = Instant::now();
+        let left = TOTAL.saturating_sub(all.elapsed()).min(LIMIT);
+        let verdict = if left.is_zero() {
+            Verdict::Failed(format!("not tried, {} s were over", TOTAL.as_secs()))
+        } else {
+            attempt(shape, number, &installed, left)?
+        };
+        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (name, seconds) = (shape.name, start.elapsed().as_secs_f64());
+        match verdict {
+            Verdict::Passed => println!("PASS  {seconds:5.1} s  {name}"),
+            Verdict::Skipped(reason) => println!("SKIP  {seconds:5.1} s  {name}: {reason}"),
+            Verdict::Failed(reason) => {
+                *failed += 1;
+                println!("FAIL  {seconds:5.1} s  {name}: {reason}");
             }
         }
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..JOBS).map(|_| scope.spawn(work)).collect();
-        let mut ends = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        ends.try_for_each(|end| end.unwrap_or_else(|_| bail!("a thread panicked")))
+        Ok(())
     })?;
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!(

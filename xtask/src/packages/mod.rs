@@ -7,19 +7,17 @@ mod page;
 mod server;
 mod trial;
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use self::list::Package;
 use self::page::Row;
 use self::trial::Runner;
-use crate::{process, python, setup};
+use crate::{process, python, setup, side_by_side};
 
 /// How many packages are tried at a time.
 const JOBS: usize = 2;
@@ -49,25 +47,13 @@ pub(crate) fn run(names: &[OsString]) -> Result<ExitCode> {
 /// Tries packages, `JOBS` at a time. Returns their rows in the order of the packages.
 fn try_all<'a>(runner: &Runner, packages: &[&'a Package]) -> Result<Vec<Row<'a>>> {
     let total = packages.len();
-    let due: VecDeque<_> = packages.iter().copied().enumerate().collect();
-    let due = Mutex::new(due);
     let rows = Mutex::new(Vec::new());
-    let work = || -> Result<()> {
-        loop {
-            let next = due.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-            let Some((index, package)) = next else {
-                return Ok(());
-            };
-            let tried = runner.run(package)?;
-            let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
-            eprintln!("{} of {total}: {}: {}", rows.len() + 1, package.name, tried.outcome);
-            rows.push((index, Row { package, tried }));
-        }
-    };
-    thread::scope(|scope| {
-        let workers: Vec<_> = (0..JOBS).map(|_| scope.spawn(work)).collect();
-        let mut ends = workers.into_iter().map(thread::ScopedJoinHandle::join);
-        ends.try_for_each(|end| end.unwrap_or_else(|_| bail!("a thread panicked")))
+    side_by_side::each(JOBS, packages.iter().copied(), |index, package| {
+        let tried = runner.run(package)?;
+        let mut rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+        eprintln!("{} of {total}: {}: {}", rows.len() + 1, package.name, tried.outcome);
+        rows.push((index, Row { package, tried }));
+        Ok(())
     })?;
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|(index, _)| *index);

@@ -3,14 +3,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::num::NonZero;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 
 use crate::process::{self, Profile};
+use crate::side_by_side;
 
 /// The version that is installed if there is none.
 const VERSION: &str = "0.9.143";
@@ -30,7 +29,7 @@ pub(super) fn run(profile: &str) -> Result<Command> {
             .context("the directory of cargo-nextest cannot be on PATH")?;
         command.env("PATH", path);
     }
-    let threads = TESTS_PER_CORE * thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = TESTS_PER_CORE * side_by_side::processors();
     command.args(["nextest", "run", "--cargo-profile", Profile::FastBuild.name()]);
     command.args(["--profile", profile, "--test-threads", &threads.to_string()]);
     Ok(command)
