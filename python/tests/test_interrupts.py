@@ -16,7 +16,6 @@ from conftest import until
 
 import isolet
 
-
 FAKE = pathlib.Path(__file__).with_name("fake_server.py")
 
 

@@ -54,17 +54,19 @@ def framed(page: str) -> str:
 
 
 def test_a_page_of_the_guest_begins_with_a_policy_that_it_cannot_change() -> None:
-    page = '</head></html>"\'><meta http-equiv=refresh content=0><LINK rel=x><base href=x><links>'
+    page = "</head></html>\"'><meta http-equiv=refresh content=0><LINK rel=x><base href=x><links>"
     page += "<iFrame/srcdoc=x><a\nhref=x><a><frame><abbr>"
     bundle = shown(displays=[{"data": {"text/html": page}, "is_result": False}])
     inner = framed(bundle["text/html"])
     policy = '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
     outer = html.unescape(bundle["text/html"].partition('srcdoc="')[2])
-    assert inner.startswith(policy) and outer.startswith(policy)
+    assert inner.startswith(policy)
+    assert outer.startswith(policy)
     rest = inner.partition("</head>")[2].lower()
     names = ("meta", "link ", "base", "iframe", "frame", "a>", "a\n")
     assert not any(f"<{name}" in rest for name in names), rest
-    assert "<links>" in rest and "<abbr>" in rest
+    assert "<links>" in rest
+    assert "<abbr>" in rest
 
 
 def test_pages_of_the_guest_run_no_scripts() -> None:

@@ -21,7 +21,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser")))
 HOSTILE = [
     '<img src="~/img"><img srcset="~/srcset 2x"><picture><source srcset="~/src"></picture>',
     '<style>@import "~/import"; body { background: url(~/css) }</style>',
-    '<style>@font-face { font-family: f; src: url(~/font) } p { font: 9px f }</style><p>a</p>',
+    "<style>@font-face { font-family: f; src: url(~/font) } p { font: 9px f }</style><p>a</p>",
     '<p style="background: url(~/style); list-style: url(~/list)">a</p>',
     '<meta http-equiv="refresh" content="0; url=~/refresh">',
     '</head><head><meta http-equiv="Content-Security-Policy" content="img-src *"><img src="~/b">',
@@ -106,7 +106,9 @@ def saved_outputs(pages: list[str], directory: Path) -> str:
     cell = {"cell_type": "code", "source": code, "metadata": {}, "outputs": []}
     cell["execution_count"] = None
     notebook = directory / "n.ipynb"
-    notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    notebook.write_text(
+        json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+    )
     command = [find_binary(), "run", str(notebook), "--output", str(notebook)]
     subprocess.run(command, check=True, capture_output=True, timeout=100)
     outputs = json.loads(notebook.read_text())["cells"][0]["outputs"]
@@ -127,11 +129,13 @@ def test_a_display_of_the_guest_asks_no_server_for_anything(seen: Seen, tmp_path
     seen.pages["/shown"] = "<!doctype html>" + "\n".join(shown)
     seen.pages["/raw"] = "<!doctype html>" + "\n".join(pages[:4])
     visit(f"{seen.at}/shown", f"{tmp_path}/shown")
-    assert other.paths == [] and other.connections == []
+    assert other.paths == []
+    assert other.connections == []
     # What a notebook's file has of them.
     seen.pages["/saved"] = f"<!doctype html>{saved_outputs([*pages, svg], tmp_path)}"
     visit(f"{seen.at}/saved", f"{tmp_path}/saved")
-    assert other.paths == [] and other.connections == []
+    assert other.paths == []
+    assert other.connections == []
     # The same without frames, to show that the server sees what there is to see.
     visit(f"{seen.at}/raw", f"{tmp_path}/raw")
     assert {"/img", "/css", "/style"} <= set(other.paths)

@@ -249,6 +249,7 @@ def test_the_syntax_of_code_is_that_of_a_file_of_python_c_or_of_a_cell():
         assert session.run("  1").error.type == "IndentationError"
         assert session.eval("  2", syntax="command") == 2
         assert session.eval("  x = %pwd\n  x", syntax="ipython") == "/home/user"
-        assert session.variables()[0].name == "x" and len(session.variables()) == 1
+        assert session.variables()[0].name == "x"
+        assert len(session.variables()) == 1
         with pytest.raises(isolet.ConfigError, match="unknown variant `ruby`"):
             session.run("1", syntax="ruby")

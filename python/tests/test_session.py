@@ -78,7 +78,8 @@ def test_files_can_be_put_read_listed_and_removed(
     assert [entry.name for entry in session.files.list("new/directory")] == ["a.txt"]
     with pytest.raises(OSError, match="not empty") as caught:
         session.files.remove("new/directory")
-    assert caught.value.errno == errno.ENOTEMPTY and caught.value.filename == "new/directory"
+    assert caught.value.errno == errno.ENOTEMPTY
+    assert caught.value.filename == "new/directory"
     with pytest.raises(FileNotFoundError, match="nowhere"):
         session.files.list("/nowhere")
 
@@ -101,7 +102,8 @@ def test_what_cannot_be_done_with_a_file_is_the_os_error_that_it_is_here(
         with pytest.raises(expected) as caught:
             attempt()
         number = caught.value.errno
-        assert number not in (None, errno.EIO) and type(OSError(number, "")) is type(caught.value)
+        assert number not in (None, errno.EIO)
+        assert type(OSError(number, "")) is type(caught.value)
     assert session.eval("1") == 1
 
 

@@ -17,6 +17,7 @@ import urllib.error
 import zoneinfo
 from collections.abc import Callable
 from email.message import Message
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -133,7 +134,7 @@ def test_exceptions_of_tools_are_caught_as_they_would_be_without_isolet(
         _raised(lambda: b"a\xff".decode()): ["UnicodeDecodeError", "ValueError"],
         _raised(lambda: "caf\xe9".encode("ascii")): ["UnicodeEncodeError", "UnicodeError"],
         _raised(lambda: "\xe9".translate({233: 2**31})): ["ValueError"],
-        _raised(lambda: open("/nonexistent/a'b")): ["FileNotFoundError", "OSError"],
+        _raised(lambda: Path("/nonexistent/a'b").read_bytes()): ["FileNotFoundError", "OSError"],
         _raised(lambda: decimal.Decimal("x")): ["decimal.InvalidOperation", "ArithmeticError"],
         _raised(lambda: queue.Queue().get_nowait()): ["queue.Empty"],
         _raised(lambda: io.StringIO().fileno()): ["io.UnsupportedOperation", "OSError"],
@@ -179,14 +180,15 @@ caught"""
             assert execution.error is not None
             assert (execution.error.type, execution.error.message) == (name, text)
         for own in (LookupError, Exception):
-            assert session.eval(f"""
+            caught = session.eval(f"""
 try:
     fail({kept.index(next(e for e in kept if isinstance(e, NoSuchPage)))})
 except RuntimeError:
     found = "RuntimeError"
 except {own.__name__} as error:
     found = type(error).__mro__[1].__name__
-found""") == "LookupError"
+found""")
+            assert caught == "LookupError"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no groups")

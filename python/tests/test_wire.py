@@ -10,8 +10,9 @@ import resource
 import threading
 from typing import Any
 
-import isolet
 import pytest
+
+import isolet
 from isolet import _json, _wire
 
 LONG = 1 << 16
@@ -23,7 +24,14 @@ FAKE = pathlib.Path(__file__).with_name("fake_server.py")
     [
         ["set", 1, {"a": 1}],
         ["run", 1, 2, "x" * LONG],
-        ["run", 1, 2, "code", {"text": "é" * LONG, "n": 1, "data": b"\xff" * LONG}, {"stream": True}],
+        [
+            "run",
+            1,
+            2,
+            "code",
+            {"text": "é" * LONG, "n": 1, "data": b"\xff" * LONG},
+            {"stream": True},
+        ],
         ["return", 1, {"a": {"b": "x" * LONG, "c": {"d": "x" * LONG}}, "l": ["x" * LONG]}],
         ["set", 1, {str(i): "x" * LONG for i in range(101)}],
         ["put", "x" * (LONG - 1), b"x" * LONG, "x" * LONG],

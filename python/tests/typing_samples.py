@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import assert_type
@@ -27,8 +28,9 @@ def synchronous() -> None:
     assert_type(isolet.run("1", inputs={"x": 1}, timeout=3), isolet.Execution)
     assert_type(isolet.run("1", tools=[search], limits=isolet.Limits(memory=1)), isolet.Execution)
     assert_type(decorated, isolet.Tool)
+    tools: dict[str, Callable[..., Any] | isolet.Tool] = {"a": search, "b": decorated}
     sandbox = isolet.Sandbox(
-        tools={"a": search, "b": decorated},
+        tools=tools,
         submit={"answer": str},
         mounts={"/data": ".", "/out": isolet.Mount("out", mode="rw")},
         allow_net=["example.com"],

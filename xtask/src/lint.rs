@@ -1,25 +1,28 @@
-//! `cargo xtask lint`: what linters find in the JavaScript and the Python here, which no compiler
-//! reads before a guest runs it.
+//! `cargo xtask lint`: what linters and type checkers find in the JavaScript and the Python here,
+//! which no compiler reads before it runs.
 //!
-//! oxlint is a program without dependencies from npm, ruff one from PyPI. Each is installed once,
-//! at the version that is named here, into the target directory; then no network is needed.
-//! Both find what cannot be parsed, too.
+//! Each tool is installed once, at the version that is named here, into the target directory; then
+//! no network is needed. All of them find what cannot be parsed, too.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
 
-const OXLINT: &str = "1.94.0";
-const RUFF: &str = "0.17.6";
+/// From npm.
+const OXLINT: Tool = Tool { package: "oxlint", program: "oxlint", version: "1.94.0" };
+
+/// From PyPI.
+const RUFF: Tool = Tool { package: "ruff", program: "ruff", version: "0.17.6" };
+const MYPY: Tool = Tool { package: "mypy", program: "mypy", version: "2.4.1" };
 
 const JAVASCRIPT: &[&str] = &["js", "benches"];
 
-/// Without the corpus, which does what a linter warns of to see what comes of it, and without
-/// programs of tests whose names the tests put there.
+/// The Python outside the package, without the corpus, which does what a linter warns of to see
+/// what comes of it, and without programs of tests whose names the tests put there.
 const PYTHON: &[&str] = &[
     "js",
     "examples",
@@ -32,51 +35,96 @@ const PYTHON: &[&str] = &[
     "fuzz",
 ];
 
+/// The Python package. `pyproject.toml` in it says what is asked of it.
+const PACKAGE: &str = "python";
+
+/// Runs every check, so that one run tells of all mistakes.
 pub(crate) fn run() -> Result<ExitCode> {
-    let (oxlint, ruff) = (oxlint()?, ruff()?);
-    let mut lints = Command::new(oxlint);
-    lints.args(["--quiet", "--config", "xtask/lint/oxlint.json"]).args(JAVASCRIPT);
-    let code = finish(&mut lints)?;
-    if code != ExitCode::SUCCESS {
-        return Ok(code);
+    let oxlint = OXLINT.by_npm()?;
+    let (ruff, mypy) = (RUFF.by_pip()?, MYPY.by_pip()?);
+    let mut checks = Vec::new();
+    let mut check = |program: &PathBuf, directory: &str, args: &[&str], paths: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).args(paths).current_dir(process::root().join(directory));
+        checks.push(command);
+    };
+    check(&oxlint, "", &["--quiet", "--config", "xtask/lint/oxlint.json"], JAVASCRIPT);
+    let quiet = ["check", "--quiet", "--no-cache"];
+    check(&ruff, "", &[&quiet[..], &["--config", "xtask/lint/ruff.toml"]].concat(), PYTHON);
+    check(&ruff, PACKAGE, &quiet, &["."]);
+    check(&ruff, PACKAGE, &["format", "--check", "--quiet", "--no-cache"], &["."]);
+    let cache = directory("mypy-cache")?;
+    let cache = cache.to_str().context("the path of the target directory is not UTF-8")?;
+    check(&mypy, PACKAGE, &["--no-error-summary", "--cache-dir", cache], &[]);
+    let mut code = ExitCode::SUCCESS;
+    for mut check in checks {
+        let status = process::status(&mut check)?;
+        if !status.success() {
+            code = process::exit_code(status);
+        }
     }
-    let mut lints = Command::new(ruff);
-    lints.args(["check", "--quiet", "--no-cache", "--config", "xtask/lint/ruff.toml"]).args(PYTHON);
-    finish(&mut lints)
+    Ok(code)
 }
 
-fn finish(command: &mut Command) -> Result<ExitCode> {
-    process::status(command.current_dir(process::root())).map(process::exit_code)
+/// A program that a registry has.
+struct Tool {
+    package: &'static str,
+    program: &'static str,
+    version: &'static str,
 }
 
-fn oxlint() -> Result<PathBuf> {
-    let dir = directory("oxlint")?;
-    let program = dir.join("node_modules/.bin/oxlint");
-    if !process::is_version(&program, OXLINT) {
-        eprintln!("installing oxlint {OXLINT} with npm");
-        fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
-        let mut npm = Command::new("npm");
-        npm.args(["install", "--silent", "--no-save", "--no-package-lock", "--ignore-scripts"]);
-        npm.arg("--prefix").arg(&dir).arg(format!("oxlint@{OXLINT}"));
-        process::check(&mut npm)?;
-        ensure!(process::is_version(&program, OXLINT), "npm did not bring oxlint {OXLINT}");
+impl Tool {
+    /// Installs it with npm, unless it is there. Returns its path.
+    fn by_npm(&self) -> Result<PathBuf> {
+        let dir = directory(self.package)?;
+        let program = dir.join("node_modules/.bin").join(self.program);
+        self.ensure(&program, "npm", || {
+            fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
+            let mut npm = Command::new("npm");
+            npm.args(["install", "--silent", "--no-save", "--no-package-lock", "--ignore-scripts"]);
+            npm.arg("--prefix").arg(&dir).arg(format!("{}@{}", self.package, self.version));
+            process::check(&mut npm)
+        })?;
+        Ok(program)
     }
-    Ok(program)
-}
 
-fn ruff() -> Result<PathBuf> {
-    let dir = directory("ruff")?;
-    let program = dir.join(if cfg!(windows) { "Scripts/ruff.exe" } else { "bin/ruff" });
-    if !process::is_version(&program, RUFF) {
-        eprintln!("installing ruff {RUFF} with pip");
-        process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
-        let python = program.with_file_name(if cfg!(windows) { "python.exe" } else { "python" });
-        let mut pip = Command::new(python);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-        process::check(pip.arg(format!("ruff=={RUFF}")))?;
-        ensure!(process::is_version(&program, RUFF), "pip did not bring ruff {RUFF}");
+    /// Installs it with pip, unless it is there. Returns its path.
+    fn by_pip(&self) -> Result<PathBuf> {
+        let dir = directory(self.package)?;
+        let scripts = dir.join(if cfg!(windows) { "Scripts" } else { "bin" });
+        let named = |name: &str| scripts.join(name).with_extension(env::consts::EXE_EXTENSION);
+        let program = named(self.program);
+        self.ensure(&program, "pip", || {
+            process::check(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))?;
+            let mut pip = Command::new(named("python"));
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+            process::check(pip.arg(format!("{}=={}", self.package, self.version)))
+        })?;
+        Ok(program)
     }
-    Ok(program)
+
+    fn ensure(
+        &self,
+        program: &Path,
+        installer: &str,
+        install: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Self { package, version, .. } = self;
+        if !self.is_there(program) {
+            eprintln!("installing {package} {version} with {installer}");
+            install()?;
+            ensure!(self.is_there(program), "{installer} did not bring {package} {version}");
+        }
+        Ok(())
+    }
+
+    /// Whether there is such a program, and it says that it is of this version.
+    fn is_there(&self, program: &Path) -> bool {
+        let said = Command::new(program).arg("--version").stderr(Stdio::null()).output();
+        let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
+        // mypy goes on after it.
+        said.is_ok_and(|said| said.split_whitespace().any(|word| word == self.version))
+    }
 }
 
 fn directory(tool: &str) -> Result<PathBuf> {

@@ -73,7 +73,7 @@ Usage: cargo xtask COMMAND
   mcpb                  make target/mcpb/isolet-VERSION-PLATFORM.mcpb: the command and Pyodide, for Claude Desktop
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
-  lint                  look for mistakes in the JavaScript and the Python; installs oxlint and ruff into target/lint
+  lint                  look for mistakes in the JavaScript and the Python; installs linters into target/lint
   deny                  check licences, bans and sources of the dependencies; installs cargo-deny into target/deny
   ci                    everything that has to pass, then how long each step and the slowest tests took
 

@@ -130,8 +130,22 @@ __all__ = [
 
 # What takes long to import: asyncio, and the frameworks of the adapters.
 _LAZY = frozenset(
-    ["adk", "ag2", "aio", "compat", "dspy", "fastmcp", "function_tools", "langchain", "node"]
-    + ["openenv", "pydantic_ai", "ray", "rlm", "smolagents"]
+    [
+        "adk",
+        "ag2",
+        "aio",
+        "compat",
+        "dspy",
+        "fastmcp",
+        "function_tools",
+        "langchain",
+        "node",
+        "openenv",
+        "pydantic_ai",
+        "ray",
+        "rlm",
+        "smolagents",
+    ]
 )
 
 

@@ -269,7 +269,7 @@ def described(error: BaseException, depth: int = _DEEPEST_GROUP) -> list[Any]:
         text = error.args[0] if is_key and type(error.args[0]) is str else str(error)
     except Exception as broken:
         text = f"its text cannot be made: {type(broken).__name__}"
-    found = [shown(name), shown(text), bases(type(error))]
+    found: list[Any] = [shown(name), shown(text), bases(type(error))]
     if sys.version_info >= (3, 11) and isinstance(error, ExceptionGroup) and depth:
         group: ExceptionGroup[Exception] = error
         members = group.exceptions[:_MOST_EXCEPTIONS]

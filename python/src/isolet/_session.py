@@ -167,6 +167,11 @@ def guest_path(path: str | os.PathLike[str]) -> str:
     return text(os.fspath(path), "path")
 
 
+def host_path(path: str | os.PathLike[str]) -> str:
+    """Returns a path of the host. The server may have another working directory."""
+    return os.path.abspath(path)
+
+
 def requirements(names: Iterable[str]) -> list[str]:
     """Returns the arguments of `load_packages`."""
     return to_plain(list(names), "requirements")

@@ -244,7 +244,8 @@ class Interpreter:
             text = execution.failure
             if error is not None:
                 text = f"{error.type}: {error.args or error.message}"
-            raise (CodeInterpreterError if self._end is not None else CodeExecutionError)(text or "")
+            kind = CodeInterpreterError if self._end is not None else CodeExecutionError
+            raise kind(text or "")
         if execution.value is None and execution.value_error is None:
             return execution.stdout or None
         if execution.stdout or execution.value_error is not None:

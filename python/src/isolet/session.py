@@ -354,7 +354,7 @@ class Session(Handle):
             Busy: code runs.
             SessionClosed: the session has ended.
         """
-        self._core.ask("save", os.path.abspath(path))
+        self._core.ask("save", _session.host_path(path))
 
     def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.

@@ -54,7 +54,10 @@ def test_an_error_has_name_value_and_traceback(sandbox):
         ("import sys; sys.exit(3)", ("SystemExit", "3", "SystemExit: 3")),
         ("raise SystemExit('why')", ("SystemExit", "why", "SystemExit: why")),
         ("raise SystemExit", ("SystemExit", "", "SystemExit")),
-        ("def f():\n  class Quit(SystemExit): pass\n  raise Quit(5)\nf()", ("Quit", "5", "Quit: 5")),
+        (
+            "def f():\n  class Quit(SystemExit): pass\n  raise Quit(5)\nf()",
+            ("Quit", "5", "Quit: 5"),
+        ),
         ("exit()", None),
     ):
         execution = sandbox.run_code(code)

@@ -101,9 +101,9 @@ def test_the_stubs_of_all_tools_satisfy_mypy_strictly(home: Path) -> None:
         stub = isolet(home, "stubs", path.stem)
         assert stub.count("\ndef ") == len(tools(path)), path.stem
         (stubs / f"{path.stem.replace('-', '_')}.pyi").write_text(stub)
+    options = ["--config-file=", "--strict", "--python-version", "3.14"]
     ran = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--python-version", "3.14"]
-        + ["--cache-dir", str(home / "mypy"), str(stubs)],
+        [sys.executable, "-m", "mypy", *options, "--cache-dir", str(home / "mypy"), str(stubs)],
         capture_output=True,
         text=True,
         timeout=150,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import subprocess
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -40,13 +39,13 @@ async def connected(transport: str, mode: str) -> AsyncIterator[Any]:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        server = subprocess.Popen(
-            [command, "mcp", "--http", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True
+        server = await asyncio.create_subprocess_exec(
+            command, "mcp", "--http", "127.0.0.1:0", stderr=asyncio.subprocess.PIPE
         )
         try:
             assert server.stderr is not None
-            url = server.stderr.readline().split()[-1]
-            token = server.stderr.readline().split()[-1]
+            url = (await server.stderr.readline()).decode().split()[-1]
+            token = (await server.stderr.readline()).decode().split()[-1]
             headers = {"Authorization": f"Bearer {token}"}
             async with httpx2.AsyncClient(headers=headers) as http:
                 streams = streamable_http_client(url, http_client=http)
@@ -54,8 +53,7 @@ async def connected(transport: str, mode: str) -> AsyncIterator[Any]:
                     yield client
         finally:
             server.kill()
-            server.wait()
-            server.stderr.close()
+            await server.wait()
 
 
 def structured(result: Any) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""`MONTY_BIN=isolet` gives Monty's clients full CPython: `pydantic_monty`, and what is built on it.
-"""
+"""`MONTY_BIN=isolet` gives Monty's clients full CPython, and what is built on them."""
 
 from __future__ import annotations
 
@@ -95,7 +94,7 @@ sys.implementation.name, found, f"{'%s' % found[0]!r:>5}"
 )
 def test_a_value_goes_in_and_comes_back(session, value):
     back = session.feed_run("value", inputs={"value": value})
-    assert back == value and type(back) is type(value)
+    assert (back, type(back)) == (value, type(value))
     assert repr(back) == repr(value)
 
 
@@ -214,12 +213,15 @@ found
 
 def test_an_exception_of_the_guest_keeps_its_class(session):
     raised = failure(session, "import json\njson.loads('[1,')").exception()
-    assert isinstance(raised, json.JSONDecodeError) and raised.doc == "[1," and raised.pos == 3
+    assert isinstance(raised, json.JSONDecodeError)
+    assert (raised.doc, raised.pos) == ("[1,", 3)
     raised = failure(session, "b'a\\xff'.decode()").exception()
-    assert isinstance(raised, UnicodeDecodeError) and raised.object == b"a\xff"
+    assert isinstance(raised, UnicodeDecodeError)
+    assert raised.object == b"a\xff"
     # A surrogate is no character that the protocol can pass.
     raised = failure(session, "'a\\ud800'.encode()").exception()
-    assert isinstance(raised, UnicodeEncodeError) and raised.start == 1
+    assert isinstance(raised, UnicodeEncodeError)
+    assert raised.start == 1
 
 
 def test_coroutines_run_side_by_side():
@@ -346,10 +348,10 @@ found = os.path.isdir("new"), os.path.exists("none"), os.path.getsize("new/y.bin
 os.getcwd(), rows, walked, found, sorted(glob.glob("*.txt")), open("/tmp/log.txt").read()
 """
     cwd, rows, walked, found, texts, log = session.feed_run(code, mount=mount)
-    assert cwd == "/data" and rows == [{"a": "1", "b": "2"}]
+    assert (cwd, rows) == ("/data", [{"a": "1", "b": "2"}])
     assert walked == ["data.csv", "log.txt", "log.txt", "out.json", "raw.bin", "y.bin"]
     assert (tmp_path / "new" / "log.txt").read_text() == "one\ntwo\n"
-    assert found == (True, False, 4) and texts == ["log.txt"] and log == "one\ntwo\n"
+    assert (found, texts, log) == ((True, False, 4), ["log.txt"], "one\ntwo\n")
     assert (tmp_path / "out.json").read_text() == '[{"a": "1", "b": "2"}]\n'
     assert (tmp_path / "new" / "y.bin").read_bytes() == b"\xff\x00\xff\x00"
     for code in ("open('none.txt')", "open('/data/none/x', 'w')", "os.listdir('none')"):
@@ -405,7 +407,8 @@ pathlib.Path("/x/b.txt").write_text("new")
 there.read_text(), there.exists(), os.path.exists("/x/none"), there.is_file()
 """
     found = session.feed_run(code, os=handler)
-    assert found == ("caf\u00e9", True, False, False) and files["/x/b.txt"] == "new"
+    assert found == ("caf\u00e9", True, False, False)
+    assert files["/x/b.txt"] == "new"
     assert asked[:4] == ["Path.write_text", "Path.read_text", "Path.exists", "Path.exists"]
     error = failure(session, "open('/x/a.txt')", os=handler)
     assert isinstance(error.exception(), FileNotFoundError)
@@ -422,7 +425,8 @@ print("a"); print("b", file=sys.stderr); print("c", end=" "); note(); print("caf
     session.feed_run(code, external_lookup=lookup, print_callback=take)
     at = written.index("called")
     joined = "".join(text for _, text in written[:at])
-    assert joined == "a\nb\nc " and ("stderr", "b\n") in written
+    assert joined == "a\nb\nc "
+    assert ("stderr", "b\n") in written
     assert "".join(text for _, text in written[at + 1 :]) == "caf\u00e9" * 20_000 + "\n"
 
 
@@ -435,13 +439,15 @@ def test_a_traceback_names_the_lines_of_the_code(session):
     with pytest.raises(MontySyntaxError, match="was never closed"):
         session.feed_run("print((1)")
     error = failure(session, "class Odd(ValueError): pass\nraise Odd('no')")
-    assert isinstance(error.exception(), ValueError) and "Odd: no" in str(error)
+    assert isinstance(error.exception(), ValueError)
+    assert "Odd: no" in str(error)
 
 
 def test_a_feed_that_takes_too_long_ends_and_the_session_lives(pool):
     with pool.checkout(limits={"max_feed_duration_secs": 0.3}) as session:
         error = failure(session, "x = 1\nwhile True: pass")
-        assert "feed time limit exceeded" in str(error) and not error.traceback()
+        assert "feed time limit exceeded" in str(error)
+        assert not error.traceback()
         assert isinstance(error.exception(), TimeoutError)
         assert session.feed_run("x") == 1
 
@@ -486,7 +492,8 @@ while True:
         pass
 """
         error = failure(session, code, external_lookup={"note": lambda: calls.append(1)})
-        assert isinstance(error.exception(), RuntimeError) and len(calls) <= 3
+        assert isinstance(error.exception(), RuntimeError)
+        assert len(calls) <= 3
 
 
 def test_a_seed_and_a_zone_are_kept(pool):
@@ -560,8 +567,8 @@ print("asked", len(found))
 
     assert agent.run_sync("?").output == "done"
     shown = str(answers)
-    assert "asked 2" in shown
-    assert "'temp': 12.5" in shown and "Paris" in shown and "Tokyo" in shown
+    for part in ("asked 2", "'temp': 12.5", "Paris", "Tokyo"):
+        assert part in shown
 
 
 def test_code_mode_of_fastmcp_runs_on_it():
@@ -590,4 +597,4 @@ return [str(one) for one in basket]
             return str(result.data or result.content)
 
     shown = asyncio.run(asyncio.wait_for(main(), SECONDS))
-    assert "3" in shown and "5" in shown
+    assert {"3", "5"} <= set(shown)

@@ -37,6 +37,8 @@ from e2b_code_interpreter import AsyncSandbox, Sandbox  # noqa: E402
 SECONDS = 60
 """How long anything that is waited for may take."""
 
+PUBLIC_NAMES = "sorted(n for n in dir() if n[:1] != '_')"
+
 
 def wheel(directory: Path, name: str) -> None:
     """Writes a wheel of a package that has one function."""
@@ -116,7 +118,8 @@ def test_output_comes_while_the_cell_runs(sandbox):
     assert not thread.is_alive()
     # As E2B's clients say that somebody has killed the sandbox meanwhile.
     (failure,) = failures
-    assert isinstance(failure, TimeoutException) and "was killed while" in str(failure)
+    assert isinstance(failure, TimeoutException)
+    assert "was killed while" in str(failure)
     assert "begun\n".startswith(messages[0].line)
     assert messages[0].error is False
     assert messages[0].timestamp > 10**18
@@ -157,7 +160,7 @@ def test_environment_variables_are_of_the_sandbox_or_of_one_run(address):
     with Sandbox.create(envs={"A": "a"}) as sandbox:
         assert sandbox.run_code(code, envs={"A": "run", "B": "b"}).text == "('run', 'b')"
         assert sandbox.run_code(code).text == "('a', None)"
-        assert sandbox.run_code("sorted(n for n in dir() if n[:1] != '_')").text == "['In', 'Out', 'os']"
+        assert sandbox.run_code(PUBLIC_NAMES).text == "['In', 'Out', 'os']"
 
 
 def test_contexts_have_variables_of_their_own_and_the_same_files(sandbox):
@@ -216,7 +219,7 @@ def test_files_are_written_read_listed_moved_and_removed(sandbox):
             missing("data")
     with pytest.raises(InvalidArgumentException):
         files.list("z")
-    assert sandbox.run_code("sorted(n for n in dir() if n[:1] != '_')").text == "['In', 'Out', 'os']"
+    assert sandbox.run_code(PUBLIC_NAMES).text == "['In', 'Out', 'os']"
 
 
 def test_what_a_sandbox_does_not_have_says_so(sandbox):

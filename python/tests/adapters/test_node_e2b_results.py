@@ -22,14 +22,23 @@ def sandbox(tmp_path_factory) -> Iterator[Sandbox]:
 
 def test_a_chart_has_the_form_of_e2b(sandbox):
     axes = {
-        **{"type": "line", "title": None, "elements": [{"label": None, "points": [[0, 1.5]]}]},
-        **{"x_label": "time (s)", "x_ticks": [0], "x_tick_labels": ["0"], "x_scale": "linear"},
-        **{"y_label": None, "y_ticks": [1], "y_tick_labels": ["1"], "y_scale": "log"},
+        "type": "line",
+        "title": None,
+        "elements": [{"label": None, "points": [[0, 1.5]]}],
+        "x_label": "time (s)",
+        "x_ticks": [0],
+        "x_tick_labels": ["0"],
+        "x_scale": "linear",
+        "y_label": None,
+        "y_ticks": [1],
+        "y_tick_labels": ["1"],
+        "y_scale": "log",
     }
     chart = {"type": "superchart", "title": "all", "elements": [axes, axes]}
     shown = {"application/vnd.isolet.chart.v1+json": json.dumps(chart)}
     (result,) = sandbox.run_code(f"display({shown!r}, raw=True)").results
-    assert isinstance(result.chart, SuperChart) and result.chart.title == "all"
+    assert isinstance(result.chart, SuperChart)
+    assert result.chart.title == "all"
     for one in result.chart.elements:
         assert isinstance(one, LineChart)
         assert (one.x_label, one.x_unit, one.y_unit) == ("time (s)", "s", None)
@@ -40,7 +49,8 @@ def test_a_chart_has_the_form_of_e2b(sandbox):
     labels = {"x_label": "length [m]", "y_label": "kind"}
     shown = {"application/vnd.isolet.chart.v1+json": json.dumps({**chart, **labels})}
     chart = sandbox.run_code(f"display({shown!r}, raw=True)").results[0].chart
-    assert isinstance(chart, BarChart) and chart.elements[0].group == "Group 0"
+    assert isinstance(chart, BarChart)
+    assert chart.elements[0].group == "Group 0"
     # As E2B has it: what the bars are of is on the first axis, whichever way they go.
     assert (chart.x_label, chart.y_label, chart.y_unit) == ("kind", "length [m]", "m")
 

@@ -198,7 +198,8 @@ def test_a_repl_that_was_ended_goes_on_with_what_the_host_gave_it():
 def test_code_is_read_as_a_cell_of_ipython():
     repl = isolet.openenv.PythonExecutor()
     assert repl.execute("    x = %pwd\n    x")["stdout"] == '"/home/user"'
-    assert repl.list_variables() and "Out" not in repl.list_variables()
+    assert repl.list_variables()
+    assert "Out" not in repl.list_variables()
     repl.close()
 
 

@@ -65,13 +65,17 @@ def test_output_errors_state_and_locals(repl):
     assert "llm_query" not in found.locals
     assert (found.locals["x"], found.locals["context"]) == (3, "abc")
     repl.execute_code("import re\np = re.compile('a')\nwords = ['a']\ndel x")
-    assert repl.locals["words"] == ["a"] and repl.locals["context"] == "abc"
+    assert repl.locals["words"] == ["a"]
+    assert repl.locals["context"] == "abc"
     assert repr(repl.locals["p"]) == "re.compile('a')"
-    assert "x" not in repl.locals and {"p", "words"} <= {*repl.locals}
-    assert repl.locals.get("none") is None and callable(repl.globals["llm_query"])
+    assert "x" not in repl.locals
+    assert {"p", "words"} <= {*repl.locals}
+    assert repl.locals.get("none") is None
+    assert callable(repl.globals["llm_query"])
     repl.locals["x"] = 3
     shown = format_execution_result(repl.execute_code("q = p"))
-    assert "'words'" in shown and "'p'" not in shown
+    assert "'words'" in shown
+    assert "'p'" not in shown
     found = repl.execute_code("print(x)\n1 / 0")
     assert found.stdout == "3\n"
     assert found.stderr.endswith("\nZeroDivisionError: division by zero")

@@ -137,7 +137,13 @@ def test_numbers_and_what_is_left_out_are_read_as_clients_send_them(address):
     ):
         answer = requests.post(f"{address}/run_code", json={**body, **more}, timeout=60)
         assert answer.json()["run_result"]["stdout"] == "a\n", answer.text
-    cells = {"cells": ["1"], "cell_timeout": "5", "total_timeout": "", "kernel": None, "files": None}
+    cells = {
+        "cells": ["1"],
+        "cell_timeout": "5",
+        "total_timeout": "",
+        "kernel": None,
+        "files": None,
+    }
     answer = requests.post(f"{address}/run_jupyter", json=cells, timeout=60)
     assert answer.json()["cells"][0]["display"] == [{"text/plain": "1"}]
     for wrong in ({"code": None}, {"run_timeout": "soon"}, {"run_timeout": []}):

@@ -37,7 +37,7 @@ def test_sessions_created_and_dropped_leave_nothing(capsys):
                 in_threads(drop, in_threads(use, range(count)))
 
         def is_still() -> bool:
-            """Whether there is the node, what all sessions are copied from, and two spare copies."""
+            """Whether there is the node, what sessions are copied from, and two spare copies."""
             return len(tree(process)) == 4
 
         # The first sessions are no copies.

@@ -312,7 +312,7 @@ class Session(Handle):
             Busy: code runs.
             SessionClosed: the session has ended.
         """
-        await self._core.ask("save", os.path.abspath(path))
+        await self._core.ask("save", _session.host_path(path))
 
     async def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.
