@@ -48,10 +48,10 @@ def test_a_closed_session_is_closed() -> None:
         session = await aio.Sandbox().session()
         await session.close()
         for use in (session.run("1"), session.reset(), session.get("x"), session.interrupt()):
-            with pytest.raises(isolet.SessionClosed, match=r"was closed .*sandbox\.session"):
+            with pytest.raises(isolet.SessionClosedError, match=r"was closed .*sandbox\.session"):
                 await use
         session["x"] = 1
-        with pytest.raises(isolet.SessionClosed):
+        with pytest.raises(isolet.SessionClosedError):
             await session.run("1")
         assert not session.alive
 
@@ -204,7 +204,7 @@ def test_a_cancelled_run_ends_the_session_if_the_guest_goes_on() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        with pytest.raises(isolet.SessionClosed):
+        with pytest.raises(isolet.SessionClosedError):
             await session.run("1")
 
     go(main())
@@ -268,7 +268,7 @@ def test_every_task_learns_that_the_server_was_killed() -> None:
             assert server.pid is not None
             os.kill(server.pid, signal.SIGKILL)
             for found in await asyncio.gather(*tasks, return_exceptions=True):
-                assert isinstance(found, isolet.ServerDied)
+                assert isinstance(found, isolet.ServerDiedError)
                 assert "SIGKILL" in str(found)
             assert (await sandbox.run("40 + 2")).value == 42
 

@@ -71,7 +71,7 @@ def test_there_are_no_more_copies_than_the_policy_says():
 
 def test_a_closed_session_cannot_be_forked(session):
     session.close()
-    with pytest.raises(isolet.SessionClosed):
+    with pytest.raises(isolet.SessionClosedError):
         session.fork()
 
 

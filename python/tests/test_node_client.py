@@ -267,7 +267,7 @@ def test_output_comes_as_it_is_written(client: Client) -> None:
 def test_a_stream_that_is_left_interrupts_its_run(remote: Session) -> None:
     stream = remote.stream("x = 1\nprint('begun', flush=True)\nwhile True: pass")
     assert "begun\n".startswith(str(next(stream)))
-    with pytest.raises(isolet.Busy):
+    with pytest.raises(isolet.BusyError):
         remote.run("x")
     stream.close()
     until(lambda: is_idle(remote), SECONDS)
@@ -277,7 +277,7 @@ def test_a_stream_that_is_left_interrupts_its_run(remote: Session) -> None:
 def is_idle(session: Session) -> bool:
     try:
         return session.run("0").ok
-    except isolet.Busy:
+    except isolet.BusyError:
         return False
 
 
@@ -339,12 +339,12 @@ def test_a_session_that_has_ended_says_so(client: Client) -> None:
     other = client.session(limits=isolet.Limits(run_time=0.2, grace=0.2))
     session.close()
     session.close()
-    with pytest.raises(isolet.SessionClosed, match=r"closed.*make a new one"):
+    with pytest.raises(isolet.SessionClosedError, match=r"closed.*make a new one"):
         session.run("1")
     stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
     assert not other.run(stubborn).session_alive
     for use in (lambda: other.run("1"), lambda: other.get("x"), lambda: other.files.get("x")):
-        with pytest.raises(isolet.SessionClosed, match="make a new one"):
+        with pytest.raises(isolet.SessionClosedError, match="make a new one"):
             use()
     other.close()
 
@@ -398,13 +398,13 @@ def test_a_node_that_is_gone_has_the_next_one_take_the_session() -> None:
         assert lost.address == gone
         node.kill()
         node.wait(SECONDS)
-        with pytest.raises(isolet.ServerDied, match="make a new one"):
+        with pytest.raises(isolet.ServerDiedError, match="make a new one"):
             lost.run("1")
         lost.close()
         with client.session() as session:
             assert (session.address, session.eval("1")) == (other, 1)
         assert client.run("2").value == 2
-    with pytest.raises(isolet.ServerDied, match="cannot be reached"):
+    with pytest.raises(isolet.ServerDiedError, match="cannot be reached"):
         client.session()
 
 
@@ -429,7 +429,7 @@ def test_a_node_of_the_same_place_does_not_know_the_sessions_of_before(tmp_path:
     with serving(listen=f"unix:{place}"):
         # The connection to the old one is not used any more.
         new = client.session()
-        with pytest.raises(isolet.SessionClosed, match="started anew"):
+        with pytest.raises(isolet.SessionClosedError, match="started anew"):
             old.run("x")
         assert new.run("x").failure == "NameError: name 'x' is not defined"
 
@@ -522,7 +522,9 @@ def proxying(address: str = "", tls: ssl.SSLContext | None = None) -> Iterator[i
             serves.join(SECONDS)
 
 
-@pytest.mark.parametrize(("status", "kind"), [(502, isolet.ServerDied), (404, isolet.IsoletError)])
+@pytest.mark.parametrize(
+    ("status", "kind"), [(502, isolet.ServerDiedError), (404, isolet.IsoletError)]
+)
 def test_the_answer_of_a_proxy_without_a_node_is_told(status: int, kind: type) -> None:
     with proxying() as port, pytest.raises(kind, match=f"status {status}.*of the proxy"):
         Client(f"http://127.0.0.1:{port}/{status}").session()
@@ -541,7 +543,7 @@ def test_a_node_behind_a_proxy_with_tls_has_sessions(
     tls.load_cert_chain(certificate, key)
     with proxying(remote.address, tls) as port:
         address = f"https://127.0.0.1:{port}/nodes"
-        with pytest.raises(isolet.ServerDied, match="CERTIFICATE_VERIFY_FAILED"):
+        with pytest.raises(isolet.ServerDiedError, match="CERTIFICATE_VERIFY_FAILED"):
             Client(address).session()
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         with Client(address) as trusting, trusting.session(tools={"one": lambda: 1}) as session:
@@ -562,7 +564,7 @@ def test_an_answer_that_breaks_off_is_the_end_of_the_node() -> None:
         breaking = threading.Thread(target=break_off)
         breaking.start()
         # It is not run once more elsewhere: the node may have run it.
-        with pytest.raises(isolet.ServerDied, match="ended, or cannot be reached"):
+        with pytest.raises(isolet.ServerDiedError, match="ended, or cannot be reached"):
             Client([f"http://127.0.0.1:{listening.getsockname()[1]}"] * 2).run("1")
         breaking.join(SECONDS)
 

@@ -76,7 +76,7 @@ def test_a_timeout_is_a_result_and_the_session_goes_on(session: isolet.Session) 
     assert "0.1" in (execution.reason or "")
     assert execution.session_alive
     assert session.eval("kept") == 1
-    with pytest.raises(isolet.GuestTimeout) as caught:
+    with pytest.raises(isolet.GuestTimeoutError) as caught:
         execution.raise_for_error()
     assert isinstance(caught.value, TimeoutError)
 
@@ -88,7 +88,7 @@ def test_a_guest_that_does_not_stop_ends_its_session(server: isolet.Server) -> N
         assert execution.status == "timeout"
         assert not execution.session_alive
         assert not session.alive
-        with pytest.raises(isolet.SessionClosed):
+        with pytest.raises(isolet.SessionClosedError):
             session.run("1")
         session.reset()
         assert session.alive

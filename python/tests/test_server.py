@@ -34,7 +34,7 @@ def fake(kind: str) -> isolet.Server:
         ("no-list", isolet.ProtocolError, ["{'a': 1}"]),
         ("unknown", isolet.ProtocolError, ["`sing`"]),
         ("fatal", isolet.ProtocolError, ["a message cannot be read"]),
-        ("half", isolet.ServerDied, ["exit status 0"]),
+        ("half", isolet.ServerDiedError, ["exit status 0"]),
     ],
 )
 def test_a_server_that_is_none_is_told_of(
@@ -140,7 +140,7 @@ def test_every_waiter_learns_that_the_server_was_killed(fresh: isolet.Server) ->
 
     *found, _ = in_threads(5, kill)
     for error in found:
-        assert isinstance(error, isolet.ServerDied)
+        assert isinstance(error, isolet.ServerDiedError)
         assert "signal 9 (SIGKILL)" in str(error)
     assert sandbox.run("40 + 2").value == 42
     assert fresh.pid is not None
@@ -157,7 +157,7 @@ def test_a_server_that_died_while_nobody_looked_is_replaced(fresh: isolet.Server
     os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
     assert sandbox.session().eval("2") == 2
     assert fresh.pid != first
-    with pytest.raises(isolet.ServerDied):
+    with pytest.raises(isolet.ServerDiedError):
         session.run("1")
     session.close()
 
@@ -173,7 +173,7 @@ def test_a_closed_server_is_closed() -> None:
     assert not is_alive(pid)
     assert not session.alive
     for use in (lambda: session.run("1"), isolet.Sandbox(server=server).session):
-        with pytest.raises(isolet.SessionClosed, match="the server was closed"):
+        with pytest.raises(isolet.SessionClosedError, match="the server was closed"):
             use()
 
 
@@ -190,7 +190,7 @@ def test_closing_a_server_ends_the_runs_of_other_threads() -> None:
         return None
 
     found, _ = in_threads(2, work)
-    assert isinstance(found, (isolet.SessionClosed, isolet.Execution))
+    assert isinstance(found, (isolet.SessionClosedError, isolet.Execution))
 
 
 def test_a_server_outlives_the_thread_that_has_started_it(fresh: isolet.Server) -> None:
@@ -329,7 +329,7 @@ for _ in range(2):
         try:
             try:
                 session.run("1")
-            except isolet.SessionClosed as error:
+            except isolet.SessionClosedError as error:
                 assert str(os.getppid()) in str(error), error
             else:
                 raise AssertionError("the child has used the parent's session")

@@ -166,9 +166,9 @@ def test_one_run_at_a_time(session: isolet.Session) -> None:
         assert entered.wait(30)
         try:
             assert session["v"] == 5
-            with pytest.raises(isolet.Busy):
+            with pytest.raises(isolet.BusyError):
                 session.run("1")
-            with pytest.raises(isolet.Busy):
+            with pytest.raises(isolet.BusyError):
                 session.set({"v": 6})
             return [variable.name for variable in session.variables()]
         finally:
@@ -221,7 +221,7 @@ def test_a_closed_session_is_closed(server: isolet.Server) -> None:
         session.reset,
     ]
     for use in uses:
-        with pytest.raises(isolet.SessionClosed, match=r"was closed .*sandbox\.session"):
+        with pytest.raises(isolet.SessionClosedError, match=r"was closed .*sandbox\.session"):
             use()
     assert not session.alive
 
@@ -229,7 +229,7 @@ def test_a_closed_session_is_closed(server: isolet.Server) -> None:
 def test_a_session_that_was_closed_before_it_was_open_is_closed(server: isolet.Server) -> None:
     session = isolet.Sandbox(server=server).session()
     session.close(wait=False)
-    with pytest.raises(isolet.SessionClosed):
+    with pytest.raises(isolet.SessionClosedError):
         session.reset()
 
 
@@ -262,7 +262,7 @@ def test_closing_a_session_ends_its_run(server: isolet.Server) -> None:
     if isinstance(found, isolet.Execution):
         assert found.status in ("interrupted", "died")
     else:
-        assert isinstance(found, isolet.SessionClosed)
+        assert isinstance(found, isolet.SessionClosedError)
 
 
 def test_the_isolation_is_told(session: isolet.Session) -> None:

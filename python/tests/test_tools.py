@@ -405,7 +405,7 @@ def test_a_tool_that_blocks_does_not_keep_a_run_from_ending(server: isolet.Serve
 def _is_free(session: isolet.Session) -> bool:
     try:
         session.set({"free": True})
-    except isolet.Busy:
+    except isolet.BusyError:
         return False
     return True
 

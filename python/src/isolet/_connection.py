@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ._find import find_binary
 from ._process import Process
 from ._wire import PROTOCOL, Message, Reader, encode
-from .errors import IsoletError, ProtocolError, ServerDied, SessionClosed, StartError
+from .errors import IsoletError, ProtocolError, ServerDiedError, SessionClosedError, StartError
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Connection(ABC):
 
     def error(self) -> IsoletError:
         """Returns why the connection has ended."""
-        kind, message, hint = self.ended or (ServerDied, "the server was closed", None)
+        kind, message, hint = self.ended or (ServerDiedError, "the server was closed", None)
         return kind(message, hint)
 
     def take_dropped(self) -> bytes:
@@ -97,7 +97,7 @@ class Connection(ABC):
         how = self.process.how_it_ended()
         if self._greeted:
             message = f"the server, process {self.process.pid}, {how}"
-            self.ended = ServerDied, message, "the next session starts another one"
+            self.ended = ServerDiedError, message, "the next session starts another one"
         else:
             message = f"`{' '.join(self._command)}` {how} before it answered"
             self.ended = StartError, message, "it may have said why on the standard error"
@@ -105,12 +105,12 @@ class Connection(ABC):
     def set_closed(self) -> None:
         """Notes that the connection ends because this program wants it to."""
         if self.ended is None:
-            self.ended = SessionClosed, "the server was closed", "make a new session"
+            self.ended = SessionClosedError, "the server was closed", "make a new session"
 
     def abandon(self) -> None:
         """Leaves the server to the process that has started it; this one is its child."""
         message = f"the session belongs to process {os.getppid()}, which has forked this one"
-        self.ended = SessionClosed, message, "make a new session"
+        self.ended = SessionClosedError, message, "make a new session"
         self.process.forget()
         self.process.close_input()
         self.process.close_output()

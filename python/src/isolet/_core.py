@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _session
 from ._link import Box, Link, Run
-from ._runs import Refused, abandon, ask
+from ._runs import RefusedError, abandon, ask
 from ._values import text
-from .errors import Interrupted, IsoletError, SessionClosed, from_wire
+from .errors import Interrupted, IsoletError, SessionClosedError, from_wire
 
 if TYPE_CHECKING:
     from ._connection import Registration
@@ -77,7 +77,9 @@ class Core:
         """Makes copies of the session."""
         self.check_opening()
         if not self._finalizer.alive:
-            raise SessionClosed("the session was closed", "make a new one: `sandbox.session()`")
+            raise SessionClosedError(
+                "the session was closed", "make a new one: `sandbox.session()`"
+            )
         made = [
             Core(self.link, self.tools, self._sandbox, None, False, original=self)
             for _ in range(copies)
@@ -117,7 +119,7 @@ class Core:
             raise Interrupted(execution)
         return execution
 
-    def failure(self, error: Refused | Interrupted) -> BaseException:
+    def failure(self, error: RefusedError | Interrupted) -> BaseException:
         """Returns what to raise for a run without an execution."""
         if isinstance(error, Interrupted):
             self.is_dead = True

@@ -19,7 +19,7 @@ from .errors import (
     ConfigError,
     IsoletError,
     ProtocolError,
-    ServerDied,
+    ServerDiedError,
     TransferError,
     from_wire,
 )
@@ -65,7 +65,7 @@ class Node:
         """Returns a connection that nobody uses.
 
         Raises:
-            ServerDied: the node cannot be reached.
+            ServerDiedError: the node cannot be reached.
         """
         if self._pid != os.getpid():
             # The parent process uses those.
@@ -118,7 +118,7 @@ class Node:
         """Sends a request. Returns the status and the body of the answer.
 
         Raises:
-            ServerDied: there is none.
+            ServerDiedError: there is none.
         """
         with self.guarding(connection):
             response = self.send(connection, method, path, headers, body)
@@ -142,8 +142,8 @@ class Node:
                 raise self.lost(error) from error
             raise
 
-    def lost(self, reason: object) -> ServerDied:
-        return ServerDied(
+    def lost(self, reason: object) -> ServerDiedError:
+        return ServerDiedError(
             f"the node at {self.address} has ended, or cannot be reached: {reason}",
             f"if it has ended, its sessions are gone; {_NEW_SESSION}",
         )
@@ -257,7 +257,7 @@ def refusal(status: int, data: bytes) -> IsoletError:
         return error_of(decode(data))
     except (IsoletError, TypeError, KeyError):
         shown = data[:200].decode("utf-8", "replace")
-        kind = ServerDied if status in _BY_PROXIES else IsoletError
+        kind = ServerDiedError if status in _BY_PROXIES else IsoletError
         return kind(f"the answer with status {status} is none of a node: {shown!r}")
 
 

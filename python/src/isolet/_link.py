@@ -16,7 +16,7 @@ from ._calls import Call, Tools
 from ._connection import HELLO, Connection, audit_event, fatal
 from ._interrupts import SIGNAL_SECONDS
 from ._wire import SLICE, Message, encode
-from .errors import Busy, IsoletError, ProtocolError
+from .errors import BusyError, IsoletError, ProtocolError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -227,7 +227,7 @@ class Link(Connection):
                         self._reader_thread = 0
                         self._reading.release()
                 elif self._reader_thread == get_ident():
-                    raise Busy("a finalizer waits for the server while its thread reads")
+                    raise BusyError("a finalizer waits for the server while its thread reads")
                 else:
                     self._follow(box, guard)
                 if self._audited:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._link import Box, Link, Run
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The server did not run the code, or the session was lost. `error` is its message."""
 
     def __init__(self, error: dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ def step(link: Link, run: Run, guard: Guard | None) -> Execution | Output | Disp
     Returns what there is to see, if there is anything.
 
     Raises:
-        Refused: there will be no execution.
+        RefusedError: there will be no execution.
         IsoletError: the connection has ended.
         Pressed: Ctrl-C was pressed.
     """
@@ -46,7 +46,7 @@ def step(link: Link, run: Run, guard: Guard | None) -> Execution | Output | Disp
         return Execution(item[2])
     if operation == "error":
         run.is_over = True
-        raise Refused(item[2])
+        raise RefusedError(item[2])
     return _session.event(item)
 
 
@@ -54,7 +54,7 @@ def advance(link: Link, run: Run, guard: Guard | None) -> Execution | Output | D
     """Returns what there is to see next in a run. The last is the execution.
 
     Raises:
-        Refused: there will be no execution.
+        RefusedError: there will be no execution.
         Interrupted: Ctrl-C was pressed twice.
         BaseException: a tool has raised it, and it is no `Exception`.
     """
@@ -69,7 +69,7 @@ def advance(link: Link, run: Run, guard: Guard | None) -> Execution | Output | D
                 break
         if run.calls:
             _end_calls(link, run, guard)
-    except (Refused, Interrupted):
+    except (RefusedError, Interrupted):
         link.tools.cancel_all(run)
         raise
     except BaseException:

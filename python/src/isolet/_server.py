@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ._connection import Command
 from ._handle import Handle
 from ._link import Link
-from .errors import SessionClosed
+from .errors import SessionClosedError
 
 _CLOSING_SECONDS = 2.0
 
@@ -56,11 +56,11 @@ class Server(Handle):
 
         Raises:
             StartError: there is no program, or it cannot be started.
-            SessionClosed: the server was closed.
+            SessionClosedError: the server was closed.
         """
         with self.lock:
             if self._closed:
-                raise SessionClosed("the server was closed", "make another `Server`")
+                raise SessionClosedError("the server was closed", "make another `Server`")
             if self._link is None or self._link.has_died():
                 self._link = Link(self._command.line(), self._command.env)
             return self._link

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from ._values import shown, text, to_plain, variables
-from .errors import IsoletError, ProtocolError, SessionClosed, TransferError
+from .errors import IsoletError, ProtocolError, SessionClosedError, TransferError
 from .execution import (
     Display,
     FileEntry,
@@ -70,7 +70,7 @@ def run_options(
 def unless_closed(error: IsoletError, is_closed: bool) -> IsoletError:
     """Returns why a request failed: the server does not know of sessions that were closed."""
     if is_closed and isinstance(error, ProtocolError):
-        return SessionClosed("the session was closed", "make a new one: `sandbox.session()`")
+        return SessionClosedError("the session was closed", "make a new one: `sandbox.session()`")
     return error
 
 

@@ -30,7 +30,7 @@ _LISTS: Final = (list, tuple, set, frozenset)
 _HINT: Final = "pass None, bool, int, float, str, bytes, and lists, dicts and dataclasses of them"
 
 
-class _Fault(Exception):
+class _FaultError(Exception):
     """Why a value cannot cross, and where in it."""
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
@@ -52,7 +52,7 @@ class _Budget:
     def take(self, items: int) -> None:
         self.left -= items
         if self.left < 0:
-            raise _Fault(f"has more than {MAX_ITEMS} items")
+            raise _FaultError(f"has more than {MAX_ITEMS} items")
 
 
 def to_plain(value: Any, where: str) -> Any:
@@ -66,7 +66,7 @@ def to_plain(value: Any, where: str) -> Any:
         return value
     try:
         return _plain(value, 0, _Budget())
-    except _Fault as fault:
+    except _FaultError as fault:
         path = where + "".join(reversed(fault.path))
         if len(set(fault.containers)) < len(fault.containers):
             path, fault.reason = where, "contains itself"
@@ -118,7 +118,7 @@ def _text(value: str) -> str:
             value.encode()
         except UnicodeEncodeError as error:
             code = ord(value[error.start])
-            raise _Fault(
+            raise _FaultError(
                 f"has the lone surrogate {code:#x} at {error.start}",
                 "decode it with `errors='replace'`, or pass bytes",
             ) from None
@@ -129,14 +129,14 @@ def _list(items: list[Any], depth: int, budget: _Budget) -> list[Any]:
     kinds = set(map(type, items))
     budget.take(len(items) + 1)
     if depth >= MAX_DEPTH:
-        raise _Fault(f"is nested deeper than {MAX_DEPTH} levels")
+        raise _FaultError(f"is nested deeper than {MAX_DEPTH} levels")
     if _KEYS.issuperset(kinds) and (str not in kinds or _are_ascii(items)):
         return items
     plain = None
     for index, item in enumerate(items):
         try:
             crossed = _plain(item, depth + 1, budget)
-        except _Fault as fault:
+        except _FaultError as fault:
             fault.path.append(f"[{index}]")
             fault.containers.append(id(items))
             raise
@@ -150,7 +150,7 @@ def _list(items: list[Any], depth: int, budget: _Budget) -> list[Any]:
 def _dict(items: dict[Any, Any], depth: int, budget: _Budget) -> dict[Any, Any]:
     budget.take(len(items) + 1)
     if depth >= MAX_DEPTH:
-        raise _Fault(f"is nested deeper than {MAX_DEPTH} levels")
+        raise _FaultError(f"is nested deeper than {MAX_DEPTH} levels")
     copied = not (_KEYS.issuperset(map(type, items)) and _are_ascii(items))
     if not copied and _KEYS.issuperset(map(type, items.values())) and _are_ascii(items.values()):
         return items
@@ -158,7 +158,7 @@ def _dict(items: dict[Any, Any], depth: int, budget: _Budget) -> dict[Any, Any]:
     for key, item in items.items():
         try:
             crossed = _plain(item, depth + 1, budget)
-        except _Fault as fault:
+        except _FaultError as fault:
             fault.path.append(_subscript(key))
             fault.containers.append(id(items))
             raise
@@ -181,10 +181,12 @@ def _key(key: Any) -> Any:
         plain = _plain(key, 0, _Budget())
         if type(plain) in _KEYS:
             return plain
-    except _Fault as fault:
+    except _FaultError as fault:
         fault.path = [_subscript(key)]
         raise
-    raise _Fault(f"has a key that is {_named(key)}", "keys are strings, numbers, bytes or None")
+    raise _FaultError(
+        f"has a key that is {_named(key)}", "keys are strings, numbers, bytes or None"
+    )
 
 
 def _other(value: Any, kind: type[Any], depth: int, budget: _Budget) -> Any:
@@ -215,7 +217,7 @@ def _other(value: Any, kind: type[Any], depth: int, budget: _Budget) -> Any:
         return _text(str(value))
     if hasattr(kind, "__fspath__"):
         return _text(str(value.__fspath__()))
-    raise _Fault(f"is {_named(value)}, which cannot cross to the guest", _HINT)
+    raise _FaultError(f"is {_named(value)}, which cannot cross to the guest", _HINT)
 
 
 def _dataclass_fields(kind: Any) -> Iterable[str]:
@@ -224,13 +226,13 @@ def _dataclass_fields(kind: Any) -> Iterable[str]:
 
 def _fields(value: Any, names: Iterable[str], depth: int, budget: _Budget) -> dict[str, Any]:
     if depth >= MAX_DEPTH:
-        raise _Fault(f"is nested deeper than {MAX_DEPTH} levels")
+        raise _FaultError(f"is nested deeper than {MAX_DEPTH} levels")
     plain: dict[str, Any] = {}
     for name in names:
         budget.take(1)
         try:
             plain[name] = _plain(getattr(value, name), depth + 1, budget)
-        except _Fault as fault:
+        except _FaultError as fault:
             fault.path.append(f".{name}")
             fault.containers.append(id(value))
             raise
@@ -242,7 +244,7 @@ def _model(value: Any, depth: int, budget: _Budget) -> Any:
     try:
         fields = value.model_dump()
     except Exception as error:
-        raise _Fault(f"is {_named(value)}, and `model_dump()` failed: {error}") from error
+        raise _FaultError(f"is {_named(value)}, and `model_dump()` failed: {error}") from error
     return _plain(fields, depth, budget)
 
 

@@ -21,7 +21,7 @@ from dspy.utils.callback import with_callbacks
 
 from ._loop import loop
 from ._values import to_plain
-from .errors import Busy, IsoletError, TransferError
+from .errors import BusyError, IsoletError, TransferError
 from .execution import Execution
 from .sync import Sandbox
 from .tools import Submit, Tool
@@ -138,7 +138,7 @@ class Interpreter:
                 timeout=self.timeout,
                 syntax="command",
             )
-        except Busy as error:
+        except BusyError as error:
             raise CodeInterpreterError(
                 "the interpreter runs code already: it cannot execute recursively from one of its "
                 "tools, nor from two threads at a time"

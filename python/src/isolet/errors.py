@@ -1,4 +1,4 @@
-"""The exceptions of this package."""
+"""The exceptions of this package. Only what is no `Exception` has a name without `Error`."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class StartError(IsoletError):
     """The server or an interpreter could not be started."""
 
 
-class ServerDied(IsoletError):
+class ServerDiedError(IsoletError):
     """The server or node has ended, and all of its sessions with it, or cannot be reached.
 
     The next session of a sandbox starts another server, that of a client goes to another node.
     """
 
 
-class SessionClosed(IsoletError):
+class SessionClosedError(IsoletError):
     """The session has ended. Make a new one."""
 
 
-class Busy(IsoletError):
+class BusyError(IsoletError):
     """The session runs code already. Use one session for each run at a time."""
 
 
@@ -101,7 +101,7 @@ class GuestError(Exception):
         return inert(self.execution.failure or self.execution.status)
 
 
-class GuestTimeout(GuestError, TimeoutError):
+class GuestTimeoutError(GuestError, TimeoutError):
     """The guest's code did not end in time."""
 
 
@@ -125,9 +125,9 @@ _KINDS: dict[str, type[IsoletError]] = {
     "config": ConfigError,
     "assets": AssetsError,
     "start": StartError,
-    "closed": SessionClosed,
-    "died": SessionClosed,
-    "busy": Busy,
+    "closed": SessionClosedError,
+    "died": SessionClosedError,
+    "busy": BusyError,
     "limit": LimitError,
     "value": TransferError,
     "packages": PackagesError,
@@ -135,8 +135,8 @@ _KINDS: dict[str, type[IsoletError]] = {
     "invalid": ConfigError,
     "unauthorized": ConfigError,
     "denied": ConfigError,
-    "not_found": SessionClosed,
-    "gone": SessionClosed,
+    "not_found": SessionClosedError,
+    "gone": SessionClosedError,
     "no_route": ProtocolError,
     "quota": LimitError,
     "capacity": LimitError,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from . import _notebook
-from .errors import GuestError, GuestTimeout
+from .errors import GuestError, GuestTimeoutError
 
 Syntax = Literal["python", "command", "ipython"]
 """How code is read."""
@@ -279,12 +279,12 @@ class Execution:
         """Returns the execution itself if it is `ok`.
 
         Raises:
-            GuestTimeout: the run did not end in time.
+            GuestTimeoutError: the run did not end in time.
             GuestError: it failed in another way.
         """
         if self.ok:
             return self
-        raise GuestTimeout(self) if self.status == "timeout" else GuestError(self)
+        raise GuestTimeoutError(self) if self.status == "timeout" else GuestError(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         # What comes after the output: `displays` show a value that has a display of its own.

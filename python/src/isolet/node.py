@@ -28,8 +28,8 @@ from ._values import text, to_plain, variables
 from .errors import (
     Interrupted,
     IsoletError,
-    ServerDied,
-    SessionClosed,
+    ServerDiedError,
+    SessionClosedError,
     StartError,
     TransferError,
 )
@@ -95,7 +95,7 @@ class Client:
 
         Raises:
             LimitError: all nodes are full, or have as many sessions of the key as it may have.
-            ServerDied: no node can be reached.
+            ServerDiedError: no node can be reached.
             StartError: the nodes end, or could not start it.
             ConfigError: the policy is invalid, or allows more than the nodes do.
             TransferError: an input cannot cross.
@@ -182,12 +182,12 @@ class Client:
             for node in self._order():
                 try:
                     connection = node.connection()
-                except ServerDied as error:
+                except ServerDiedError as error:
                     lost = error
                     continue
                 try:
                     status, data = node.ask(connection, "POST", path, self._headers, sent)
-                except ServerDied as error:
+                except ServerDiedError as error:
                     # It may have done it.
                     if not is_repeatable:
                         raise
@@ -256,10 +256,10 @@ class Session(Handle):
 
         Raises:
             TransferError: an input cannot cross.
-            Busy: the session runs code already.
-            SessionClosed: the session has ended. A new one helps.
+            BusyError: the session runs code already.
+            SessionClosedError: the session has ended. A new one helps.
             LimitError: the code is too long, or the run has waited too long for its turn.
-            ServerDied: the node has ended, and the session with it, or cannot be reached.
+            ServerDiedError: the node has ended, and the session with it, or cannot be reached.
             IsoletError: the node failed in another way.
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
@@ -297,7 +297,7 @@ class Session(Handle):
             **options: the other arguments of `run`.
 
         Raises:
-            GuestError: the code failed. `GuestTimeout`: it did not end in time.
+            GuestError: the code failed. `GuestTimeoutError`: it did not end in time.
             TransferError: the value cannot cross.
             IsoletError: what `run` raises.
         """
@@ -328,7 +328,7 @@ class Session(Handle):
         early, the run is interrupted.
 
         Raises:
-            TransferError, Busy, SessionClosed, IsoletError: as with `run`.
+            TransferError, BusyError, SessionClosedError, IsoletError: as with `run`.
         """
         job = _job(
             code,
@@ -366,7 +366,7 @@ class Session(Handle):
 
         Raises:
             TransferError: one cannot cross, or a name is no identifier of Python.
-            Busy: code runs.
+            BusyError: code runs.
         """
         for name, value in variables(values, "values").items():
             self._ask("PUT", _variable(name), body({"value": value}))
@@ -405,8 +405,8 @@ class Session(Handle):
         """Starts a fresh interpreter under the same policy, without variables and files.
 
         Raises:
-            SessionClosed: the session has ended.
-            Busy: code runs.
+            SessionClosedError: the session has ended.
+            BusyError: code runs.
         """
         self._ask("POST", "/reset")
 
@@ -420,7 +420,7 @@ class Session(Handle):
 
     def close(self) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended."""
-        with contextlib.suppress(SessionClosed, ServerDied):
+        with contextlib.suppress(SessionClosedError, ServerDiedError):
             self._ask("DELETE", "")
 
     def __enter__(self) -> Self:
@@ -516,7 +516,7 @@ class Files:
             OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
                 file of this machine cannot be read.
             TransferError: it is too large.
-            Busy: code runs.
+            BusyError: code runs.
         """
         content = small(_session.contents(data))
         with _session.files_of(os.fspath(path)):
@@ -529,7 +529,7 @@ class Files:
             FileNotFoundError: there is no such file.
             OSError: it cannot be read, such as `IsADirectoryError`.
             TransferError: it is larger than the limit `value`.
-            Busy: code runs.
+            BusyError: code runs.
         """
         with _session.files_of(os.fspath(path)):
             found = self._find("GET", _file(path))
@@ -542,7 +542,7 @@ class Files:
 
         Raises:
             OSError: it cannot be removed.
-            Busy: code runs.
+            BusyError: code runs.
         """
         with _session.files_of(os.fspath(path)):
             return self._find("DELETE", _file(path)) is not None

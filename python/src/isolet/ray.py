@@ -39,7 +39,7 @@ from ray.exceptions import (
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ._find import find_binary
-from .errors import ConfigError, ServerDied, StartError
+from .errors import ConfigError, ServerDiedError, StartError
 from .node import Client
 
 _NAMESPACE = "isolet"
@@ -93,7 +93,7 @@ def start(config: str | os.PathLike[str] = "", *, timeout: float = 120) -> list[
 
     Raises:
         StartError: a node could not be started, or not in time.
-        ServerDied: Ray does not answer in time.
+        ServerDiedError: Ray does not answer in time.
         ConfigError: Ray is not initialised.
     """
     if not isinstance(config, str):
@@ -126,7 +126,7 @@ def nodes() -> list[Node]:
 
     Raises:
         StartError: the cluster has none, because nobody has called `start`.
-        ServerDied: Ray does not answer in time.
+        ServerDiedError: Ray does not answer in time.
         ConfigError: Ray is not initialised.
     """
     return _known().nodes
@@ -137,7 +137,7 @@ def key() -> str:
 
     Raises:
         StartError: the cluster has no nodes, because nobody has called `start`.
-        ServerDied: Ray does not answer in time.
+        ServerDiedError: Ray does not answer in time.
         ConfigError: Ray is not initialised.
     """
     return _known().key
@@ -176,7 +176,7 @@ class Pool(Client):
 
     Raises:
         StartError: the cluster has no nodes, because nobody has called `start`.
-        ServerDied: Ray does not answer in time.
+        ServerDiedError: Ray does not answer in time.
         ConfigError: Ray is not initialised.
     """
 
@@ -192,7 +192,7 @@ class Pool(Client):
         self._looked = time.monotonic()
         try:
             known = _known()
-        except ServerDied:
+        except ServerDiedError:
             # The directory starts anew. The nodes do not need it.
             return False
         return self._use(_nearest_first(known.nodes), known.key)
@@ -375,7 +375,7 @@ def _asked(directory: Any, seconds: float) -> _Known:
     try:
         return ray.get(directory.known.remote(), timeout=seconds)
     except RayError as error:
-        raise ServerDied(f"the directory of the nodes does not answer: {error}") from error
+        raise ServerDiedError(f"the directory of the nodes does not answer: {error}") from error
 
 
 def _options(name: str, **place: Any) -> dict[str, Any]:

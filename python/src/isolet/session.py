@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from . import _interrupts, _session
 from ._handle import Handle
 from ._link import Run
-from ._runs import Refused, abandon, advance, show
+from ._runs import RefusedError, abandon, advance, show
 from ._values import text, to_plain, variables
 from .errors import Interrupted, TransferError
 from .execution import Display, Execution, FileEntry, Isolation, Package, Syntax, Variable
@@ -89,10 +89,10 @@ class Session(Handle):
 
         Raises:
             TransferError: an input cannot cross.
-            Busy: the session runs code already.
-            SessionClosed: the session has ended.
+            BusyError: the session runs code already.
+            SessionClosedError: the session has ended.
             LimitError: the code is too long, or too many sessions are open.
-            ServerDied: the server has ended, and the session with it.
+            ServerDiedError: the server has ended, and the session with it.
             IsoletError: the host failed in another way.
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
@@ -127,7 +127,7 @@ class Session(Handle):
                     abandon(link, run, guard)
                     raise
                 found = advance(link, run, guard)
-        except (Refused, Interrupted) as error:
+        except (RefusedError, Interrupted) as error:
             raise core.failure(error) from None
         finally:
             if guard is not None:
@@ -142,7 +142,7 @@ class Session(Handle):
             **options: the other arguments of `run`.
 
         Raises:
-            GuestError: the code failed. `GuestTimeout`: it did not end in time.
+            GuestError: the code failed. `GuestTimeoutError`: it did not end in time.
             TransferError: the value cannot cross: it is no plain data, or larger than the limit
                 `value`.
             IsoletError: what `run` raises.
@@ -178,7 +178,7 @@ class Session(Handle):
         ...         print(item, end="")
 
         Raises:
-            TransferError, Busy, SessionClosed, IsoletError: as with `run`.
+            TransferError, BusyError, SessionClosedError, IsoletError: as with `run`.
         """
         options = _session.run_options(
             timeout,
@@ -217,7 +217,7 @@ class Session(Handle):
 
         Raises:
             TransferError: one cannot cross, or a name is no identifier of Python.
-            Busy: code runs.
+            BusyError: code runs.
         """
         self._core.ask("set", variables(values, "values"))
 
@@ -266,7 +266,7 @@ class Session(Handle):
 
         Raises:
             ConfigError: one is no function, or two have the same name.
-            Busy: code runs.
+            BusyError: code runs.
         """
         made = collect(tools)
         wire = [each.to_wire() for each in made.values()]
@@ -281,7 +281,7 @@ class Session(Handle):
 
         Raises:
             ConfigError: a name is no identifier of Python.
-            Busy: code runs.
+            BusyError: code runs.
         """
         self._core.ask("submit", to_plain(submit_to_wire(fields), "fields"))
 
@@ -295,7 +295,7 @@ class Session(Handle):
         Raises:
             PackagesError: one cannot be found, or conflicts with one that is loaded. The session
                 goes on.
-            Busy: code runs.
+            BusyError: code runs.
         """
         found = self._core.ask("load_packages", _session.requirements(requirements))
         return _session.package_list(found)
@@ -310,7 +310,7 @@ class Session(Handle):
         Works after a limit or an interrupt has ended the session.
 
         Raises:
-            SessionClosed: the session was closed with `close`.
+            SessionClosedError: the session was closed with `close`.
         """
         self._core.report = self._core.ask("reset")
         self._core.is_dead = False
@@ -324,8 +324,8 @@ class Session(Handle):
 
         Raises:
             ConfigError: the policy does not say `forkable`.
-            Busy: code runs.
-            SessionClosed: the session has ended.
+            BusyError: code runs.
+            SessionClosedError: the session has ended.
             LimitError: there are too many sessions, or copies of this one.
         """
         return self.fork_many(1)[0]
@@ -351,8 +351,8 @@ class Session(Handle):
             TransferError: the guest has what cannot be saved, such as threads, open connections,
                 or objects of JavaScript. The message says what, and where it is held.
             ConfigError: the file cannot be written.
-            Busy: code runs.
-            SessionClosed: the session has ended.
+            BusyError: code runs.
+            SessionClosedError: the session has ended.
         """
         self._core.ask("save", _session.host_path(path))
 
@@ -409,7 +409,7 @@ class Files:
             OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
                 file of the host cannot be read.
             TransferError: it is larger than the limit `value`.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at, content = _session.guest_path(path), _session.contents(data)
         with _session.files_of(os.fspath(path)):
@@ -422,7 +422,7 @@ class Files:
             FileNotFoundError: there is no such file.
             OSError: it cannot be read, such as `IsADirectoryError`.
             TransferError: it is larger than the limit `value`.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at = _session.guest_path(path)
         with _session.files_of(os.fspath(path)):
@@ -437,7 +437,7 @@ class Files:
         Raises:
             FileNotFoundError: there is no such directory.
             NotADirectoryError: it is a file.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at = _session.guest_path(path)
         with _session.files_of(os.fspath(path)):
@@ -449,7 +449,7 @@ class Files:
 
         Raises:
             OSError: it cannot be removed.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at = _session.guest_path(path)
         with _session.files_of(os.fspath(path)):

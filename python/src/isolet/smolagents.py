@@ -25,7 +25,7 @@ from smolagents.local_python_executor import (
 from smolagents.utils import truncate_content
 
 from ._values import to_plain
-from .errors import SessionClosed, TransferError
+from .errors import SessionClosedError, TransferError
 from .execution import Execution
 from .sync import Sandbox
 from .tools import Submit, Tool
@@ -114,7 +114,7 @@ _BIND += "del _isolet_tools, _isolet_variables"
 _GET = "__import__('_isolet_smolagents').pack(globals()[_isolet_name])"
 
 
-class StepTimeout(InterpreterError, ExecutionTimeoutError):
+class StepTimeoutError(InterpreterError, ExecutionTimeoutError):
     """A step did not end in time: smolagents' own exception, and an error of the code."""
 
 
@@ -178,14 +178,14 @@ class Executor(PythonExecutor):
 
         Raises:
             InterpreterError: the code failed. Its text is for the model.
-            StepTimeout: it did not end in time.
+            StepTimeoutError: it did not end in time.
         """
         self.state["_print_outputs"] = ""
         session = self._open()
         self._answer.clear()
         try:
             execution = session.run(_with_last_value(code_action), timeout=self.timeout)
-        except SessionClosed as error:
+        except SessionClosedError as error:
             self._session = None
             raise InterpreterError(f"{error}. {_LOST}") from error
         printed = execution.stdout + execution.stderr
@@ -198,7 +198,7 @@ class Executor(PythonExecutor):
                 return CodeOutput(self._answer.pop(), logs, True)
             return CodeOutput(execution.value, logs, False)
         if execution.status == "timeout":
-            raise StepTimeout(_timeout(execution))
+            raise StepTimeoutError(_timeout(execution))
         if execution.error is not None or not execution.ok:
             raise InterpreterError(_error(execution, code_action))
         return CodeOutput(_output(execution), logs, False)

@@ -11,7 +11,7 @@ from . import _interrupts
 from ._calls import Call, Tools
 from ._interrupts import Guard, Pressed
 from ._link import Box, Run
-from ._runs import Refused, abandon, advance
+from ._runs import RefusedError, abandon, advance
 from .errors import Interrupted
 from .execution import Display, Execution, Output
 
@@ -51,7 +51,7 @@ class Stream:
         guard = _interrupts.guard()
         try:
             found = advance(self._core.link, self._run, guard)
-        except (Refused, Interrupted) as error:
+        except (RefusedError, Interrupted) as error:
             self._end()
             raise self._core.failure(error) from None
         except BaseException:
@@ -191,7 +191,7 @@ class Runs:
         for call in link.tools.cancel_all(run):
             call.wait(guard)
         if item[0] == "error":
-            raise core.failure(Refused(item[2]))
+            raise core.failure(RefusedError(item[2]))
         if run.fault is not None:
             raise run.fault
         self._ended[run.number] = Execution(item[2])

@@ -200,7 +200,7 @@ def test_a_node_that_is_killed_comes_back_without_its_sessions(cluster: Any) -> 
     os.kill(serving(before), signal.SIGKILL)
     until(lambda: have_ended(members))
     for session in lost:
-        with pytest.raises(isolet.ServerDied, match="make a new one"):
+        with pytest.raises(isolet.ServerDiedError, match="make a new one"):
             session.run("own")
     others = [session for session in sessions if session.address != before.address]
     assert in_threads(lambda session: session.run("own").ok, others) == [True] * 20
@@ -233,7 +233,7 @@ def test_a_ray_node_takes_its_sessions_with_it_and_no_others(cluster: Any) -> No
     assert all(in_threads(lambda session: session.run("own").ok, stay))
     for session in sessions:
         if session not in stay:
-            with pytest.raises(isolet.ServerDied, match="make a new one"):
+            with pytest.raises(isolet.ServerDiedError, match="make a new one"):
                 session.run("own")
     until(lambda: len(isolet.ray.nodes()) == 2)
     assert node.name not in {each.name for each in isolet.ray.nodes()}
@@ -279,7 +279,7 @@ def test_nothing_is_left_after_stop_and_what_is_wrong_is_said(cluster: Any) -> N
     isolet.ray.stop()
     until(lambda: have_ended(members))
     isolet.ray.stop()
-    with pytest.raises(isolet.ServerDied):
+    with pytest.raises(isolet.ServerDiedError):
         session.run("1")
     for use in (isolet.ray.nodes, isolet.ray.key, isolet.ray.Pool, pool.session):
         with pytest.raises(isolet.StartError, match=r"isolet\.ray\.start"):

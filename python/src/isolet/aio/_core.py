@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _session
 from .._values import text
-from ..errors import IsoletError, SessionClosed, from_wire
+from ..errors import IsoletError, SessionClosedError, from_wire
 from ..execution import Display, Execution, Output
 from ._link import Link, Run
 
@@ -78,7 +78,9 @@ class Core:
         """Makes copies of the session."""
         await self.check_opening()
         if not self._finalizer.alive:
-            raise SessionClosed("the session was closed", "make a new one: `sandbox.session()`")
+            raise SessionClosedError(
+                "the session was closed", "make a new one: `sandbox.session()`"
+            )
         made = [
             Core(self.link, self.tools, self._sandbox, None, False, original=self)
             for _ in range(copies)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .._connection import Command
 from .._handle import Handle
-from ..errors import ConfigError, SessionClosed
+from ..errors import ConfigError, SessionClosedError
 from ._link import Link
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ class Server(Handle):
 
         Raises:
             StartError: there is no program, or it cannot be started.
-            SessionClosed: the server was closed.
+            SessionClosedError: the server was closed.
             ConfigError: the server belongs to another loop, which still runs.
         """
         if self._is_closed:
-            raise SessionClosed("the server was closed", "make another `Server`")
+            raise SessionClosedError("the server was closed", "make another `Server`")
         loop = asyncio.get_running_loop()
         link = None if self._link is None else self._link()
         if link is not None and link.ended is None and not link.process.has_ended():

@@ -66,10 +66,10 @@ class Session(Handle):
 
         Raises:
             TransferError: an input cannot cross.
-            Busy: the session runs code already.
-            SessionClosed: the session has ended.
+            BusyError: the session runs code already.
+            SessionClosedError: the session has ended.
             LimitError: the code is too long, or too many sessions are open.
-            ServerDied: the server has ended, and the session with it.
+            ServerDiedError: the server has ended, and the session with it.
             IsoletError: the host failed in another way.
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
@@ -114,7 +114,7 @@ class Session(Handle):
             **options: the other arguments of `run`.
 
         Raises:
-            GuestError: the code failed. `GuestTimeout`: it did not end in time.
+            GuestError: the code failed. `GuestTimeoutError`: it did not end in time.
             TransferError: the value cannot cross: it is no plain data, or larger than the limit
                 `value`.
             IsoletError: what `run` raises.
@@ -185,7 +185,7 @@ class Session(Handle):
 
         Raises:
             TransferError: one cannot cross, or a name is no identifier of Python.
-            Busy: code runs.
+            BusyError: code runs.
         """
         await self._core.ask("set", variables(values, "values"))
 
@@ -235,7 +235,7 @@ class Session(Handle):
 
         Raises:
             ConfigError: one is no function, or two have the same name.
-            Busy: code runs.
+            BusyError: code runs.
         """
         made = collect(tools)
         wire = [each.to_wire() for each in made.values()]
@@ -250,7 +250,7 @@ class Session(Handle):
 
         Raises:
             ConfigError: a name is no identifier of Python.
-            Busy: code runs.
+            BusyError: code runs.
         """
         await self._core.ask("submit", to_plain(submit_to_wire(fields), "fields"))
 
@@ -264,7 +264,7 @@ class Session(Handle):
         Raises:
             PackagesError: one cannot be found, or conflicts with one that is loaded. The session
                 goes on.
-            Busy: code runs.
+            BusyError: code runs.
         """
         found = await self._core.ask("load_packages", _session.requirements(requirements))
         return _session.package_list(found)
@@ -279,7 +279,7 @@ class Session(Handle):
         Works after a limit or an interrupt has ended the session.
 
         Raises:
-            SessionClosed: the session was closed with `close`.
+            SessionClosedError: the session was closed with `close`.
         """
         self._core.report = await self._core.ask("reset")
         self._core.is_dead = False
@@ -289,8 +289,8 @@ class Session(Handle):
 
         Raises:
             ConfigError: the policy does not say `forkable`.
-            Busy: code runs.
-            SessionClosed: the session has ended.
+            BusyError: code runs.
+            SessionClosedError: the session has ended.
             LimitError: there are too many sessions, or copies of this one.
         """
         return (await self.fork_many(1))[0]
@@ -309,8 +309,8 @@ class Session(Handle):
         Raises:
             TransferError: the guest has what cannot be saved.
             ConfigError: the file cannot be written.
-            Busy: code runs.
-            SessionClosed: the session has ended.
+            BusyError: code runs.
+            SessionClosedError: the session has ended.
         """
         await self._core.ask("save", _session.host_path(path))
 
@@ -366,7 +366,7 @@ class Files:
             OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
                 file of the host cannot be read.
             TransferError: it is larger than the limit `value`.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at, content = _session.guest_path(path), _session.contents(data)
         with _session.files_of(os.fspath(path)):
@@ -379,7 +379,7 @@ class Files:
             FileNotFoundError: there is no such file.
             OSError: it cannot be read, such as `IsADirectoryError`.
             TransferError: it is larger than the limit `value`.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at = _session.guest_path(path)
         with _session.files_of(os.fspath(path)):
@@ -394,7 +394,7 @@ class Files:
         Raises:
             FileNotFoundError: there is no such directory.
             NotADirectoryError: it is a file.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at = _session.guest_path(path)
         with _session.files_of(os.fspath(path)):
@@ -406,7 +406,7 @@ class Files:
 
         Raises:
             OSError: it cannot be removed.
-            Busy: code runs.
+            BusyError: code runs.
         """
         at = _session.guest_path(path)
         with _session.files_of(os.fspath(path)):
