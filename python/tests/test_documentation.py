@@ -21,16 +21,19 @@ from isolet.compat import e2b
 SOURCE = Path(isolet.__file__).parent
 
 EXPORTED = {
+    "_run.py": isolet.__all__,
+    "_sandbox.py": isolet.__all__,
     "_server.py": isolet.__all__,
     "errors.py": isolet.__all__,
     "execution.py": isolet.__all__,
     "node.py": isolet.node.__all__,
+    "options.py": isolet.__all__,
     "policy.py": isolet.__all__,
     "session.py": isolet.__all__,
     "streams.py": isolet.__all__,
-    "sync.py": isolet.__all__,
     "tools.py": isolet.__all__,
     "aio/__init__.py": isolet.aio.__all__,
+    "aio/_sandbox.py": isolet.aio.__all__,
     "aio/_server.py": isolet.aio.__all__,
     "aio/session.py": isolet.aio.__all__,
     "aio/streams.py": isolet.aio.__all__,
@@ -38,6 +41,7 @@ EXPORTED = {
     "compat/_e2b_files.py": e2b.__all__,
     "compat/_e2b_models.py": e2b.__all__,
     "compat/_e2b_shared.py": e2b.__all__,
+    "compat/_e2b_sync.py": e2b.__all__,
     "compat/e2b.py": e2b.__all__,
 }
 """The names that each module has for users."""
@@ -94,8 +98,8 @@ def test_the_names_for_asyncio_take_the_same_arguments():
     compared = 0
     for name in ("Files", "Sandbox", "Session", "Server"):
         other = getattr(isolet.aio, name)
-        for method, function in vars(getattr(isolet, name)).items():
-            if method.startswith("_") or not inspect.isfunction(function):
+        for method, function in inspect.getmembers(getattr(isolet, name), inspect.isfunction):
+            if method.startswith("_"):
                 continue
             here = inspect.signature(function).parameters.values()
             there = inspect.signature(getattr(other, method)).parameters.values()

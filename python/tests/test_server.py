@@ -278,7 +278,7 @@ def test_the_server_ends_with_the_program() -> None:
     done = run_python(
         "import isolet\n"
         "session = isolet.Sandbox().session()\n"
-        "print(session.eval('40 + 2'), isolet.sync._bare._server.pid)"
+        "print(session.eval('40 + 2'), isolet._run._bare._server.pid)"
     )
     assert done.stderr == ""
     value, pid = done.stdout.split()
@@ -290,7 +290,7 @@ def test_the_server_ends_when_the_program_is_killed() -> None:
     done = run_python(
         "import isolet, os, sys\n"
         "session = isolet.Sandbox().session()\n"
-        "print(session.eval('40 + 2'), isolet.sync._bare._server.pid, flush=True)\n"
+        "print(session.eval('40 + 2'), isolet._run._bare._server.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)"
     )
     assert done.returncode == -9
@@ -322,7 +322,7 @@ import isolet, os, sys, threading
 sandbox = isolet.Sandbox()
 session = sandbox.session(inputs={"x": 1})
 assert session.eval("x") == 1
-parent = isolet.sync._bare._server.pid
+parent = isolet._run._bare._server.pid
 for _ in range(2):
     child = os.fork()
     if child == 0:
@@ -336,7 +336,7 @@ for _ in range(2):
             session.close()
             assert sandbox.run("40 + 2").value == 42
             assert isolet.run("40 + 2").value == 42
-            assert isolet.sync._bare._server.pid != parent
+            assert isolet._run._bare._server.pid != parent
         except BaseException:
             import traceback
             traceback.print_exc()
@@ -345,7 +345,7 @@ for _ in range(2):
     assert session.eval("x") == 1
     assert os.waitpid(child, 0)[1] == 0
     assert session.eval("x") == 1
-assert isolet.sync._bare._server.pid == parent
+assert isolet._run._bare._server.pid == parent
 print("done")
 """
 

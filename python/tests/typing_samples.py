@@ -1,4 +1,6 @@
-"""What type checkers see of the package. Checked by pyright, never run."""
+"""What type checkers see of the package. Checked by pyright and mypy, never run."""
+
+# pyright: reportUnnecessaryTypeIgnoreComment=true
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 import isolet
+import isolet.node
 from isolet import aio
 
 
@@ -60,3 +63,22 @@ async def asynchronous() -> None:
     async for execution in sandbox.map(["1"]):
         assert_type(execution, isolet.Execution)
     assert_type(await isolet.aio.run("1"), isolet.Execution)
+
+
+def refused(session: isolet.Session, remote: isolet.node.Session) -> None:
+    """Has only mistakes: a checker that does not see one complains of its comment."""
+    session.run("1", timeut=1)  # type: ignore[call-arg]
+    session.run("1", timeout="1")  # type: ignore[arg-type]
+    session.run("1", syntax="java")  # type: ignore[arg-type]
+    session.run("1", on_stdout=lambda: None)  # type: ignore[arg-type, misc]
+    session.eval("1", timeut=1)  # type: ignore[call-arg]
+    session.stream("1", on_stdout=print)  # type: ignore[call-arg]
+    remote.run("1", timeut=1)  # type: ignore[call-arg]
+    remote.stream("1", on_stdout=print)  # type: ignore[call-arg]
+    isolet.run("1", allow_nett=["example.com"])  # type: ignore[call-arg]
+
+
+async def refused_by_asyncio(session: aio.Session) -> None:
+    await session.run("1", timeut=1)  # type: ignore[call-arg]
+    await session.eval("1", timeut=1)  # type: ignore[call-arg]
+    session.stream("1", on_stdout=print)  # type: ignore[call-arg]

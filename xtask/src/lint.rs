@@ -55,6 +55,9 @@ pub(crate) fn run() -> Result<ExitCode> {
     check(&ruff, PACKAGE, &["format", "--check", "--quiet", "--no-cache"], &["."]);
     let cache = directory("mypy-cache")?;
     let cache = cache.to_str().context("the path of the target directory is not UTF-8")?;
+    let python = PathBuf::from("python3");
+    let ruff = ruff.to_str().context("the path of the target directory is not UTF-8")?;
+    check(&python, PACKAGE, &["scripts/unasync.py", ruff, "--check"], &[]);
     check(&mypy, PACKAGE, &["--no-error-summary", "--cache-dir", cache], &[]);
     let mut code = ExitCode::SUCCESS;
     for mut check in checks {
@@ -64,6 +67,14 @@ pub(crate) fn run() -> Result<ExitCode> {
         }
     }
     Ok(code)
+}
+
+/// Writes the modules of the package that are generated from others.
+pub(crate) fn twins() -> Result<ExitCode> {
+    let mut script = Command::new("python3");
+    script.arg("scripts/unasync.py").arg(RUFF.by_pip()?);
+    script.current_dir(process::root().join(PACKAGE));
+    process::status(&mut script).map(process::exit_code)
 }
 
 /// A program that a registry has.

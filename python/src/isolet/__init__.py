@@ -37,12 +37,16 @@ Where to look, by `help(isolet.NAME)`:
                     a function for models, for any other framework
     isolet.compat.e2b
                     the interface of E2B's code interpreter
+
+Modules whose names begin with an underscore are internal.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ._run import run
+from ._sandbox import Sandbox
 from ._server import Server
 from .errors import (
     AssetsError,
@@ -73,10 +77,10 @@ from .execution import (
     Variable,
     WrittenFile,
 )
+from .options import RunOptions, StreamOptions
 from .policy import AuditEvent, Limits, Mount, Policy
 from .session import Files, Session
 from .streams import Runs, Stream
-from .sync import Sandbox, run
 from .tools import Submit, Tool, tool
 from .version import __version__
 
@@ -106,6 +110,7 @@ __all__ = [
     "PackagesError",
     "Policy",
     "ProtocolError",
+    "RunOptions",
     "Runs",
     "Sandbox",
     "Server",
@@ -114,6 +119,7 @@ __all__ = [
     "SessionClosedError",
     "StartError",
     "Stream",
+    "StreamOptions",
     "Submit",
     "Tool",
     "TransferError",

@@ -7,16 +7,17 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import _session
+from . import _interrupts, _session
 from ._link import Box, Link, Run
-from ._runs import RefusedError, abandon, ask
+from ._runs import RefusedError, abandon, advance, ask, show
 from ._values import text
 from .errors import Interrupted, IsoletError, SessionClosedError, from_wire
+from .execution import Execution
+from .options import RunOptions, has_callbacks, of_run
 
 if TYPE_CHECKING:
     from ._connection import Registration
     from ._interrupts import Guard
-    from .execution import Execution
     from .tools import Tool
 
 
@@ -98,7 +99,7 @@ class Core:
         run: Run,
         code: str,
         inputs: Mapping[str, Any] | None,
-        options: dict[str, Any] | None,
+        wire: dict[str, Any] | None,
         guard: Guard | None,
     ) -> None:
         """Sends a run, once one whose stream was dropped has ended."""
@@ -108,8 +109,33 @@ class Core:
             abandon(self.link, dropped, guard)
         if not code.isascii():
             text(code, "code")
-        arguments = _session.run_arguments(inputs, options) if inputs or options else ()
+        arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
         self.link.start(run, code, arguments)
+
+    def run(self, code: str, options: RunOptions) -> Execution:
+        """Runs code, and calls the callbacks."""
+        wire = of_run(options)
+        if has_callbacks(options):
+            wire["stream"] = True
+        link = self.link
+        run = Run(self.number, self.tools)
+        guard = _interrupts.guard()
+        try:
+            self.begin(run, code, options.get("inputs"), wire, guard)
+            found = advance(link, run, guard)
+            while not isinstance(found, Execution):
+                try:
+                    show(found, guard, options)
+                except BaseException:
+                    abandon(link, run, guard)
+                    raise
+                found = advance(link, run, guard)
+        except (RefusedError, Interrupted) as error:
+            raise self.failure(error) from None
+        finally:
+            if guard is not None:
+                guard.leave()
+        return self.seen(run, found, guard)
 
     def seen(self, run: Run, execution: Execution, guard: Guard | None) -> Execution:
         """Returns the execution of a run, unless Ctrl-C was pressed meanwhile."""
@@ -167,3 +193,7 @@ class Core:
         except IsoletError:
             # It could not be opened, or its server has gone.
             return
+
+
+contents = _session.contents
+"""What a file is to contain."""

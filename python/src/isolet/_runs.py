@@ -9,10 +9,9 @@ from ._calls import Call, failure
 from ._interrupts import Pressed
 from .errors import Interrupted, IsoletError, from_wire
 from .execution import Display, Execution, Output
+from .options import RunOptions, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ._interrupts import Guard
     from ._link import Box, Link, Run
 
@@ -100,24 +99,12 @@ def abandon(link: Link, run: Run, guard: Guard | None) -> None:
     _end_calls(link, run, guard)
 
 
-def show(
-    found: Output | Display,
-    guard: Guard | None,
-    on_stdout: Callable[[str], object] | None,
-    on_stderr: Callable[[str], object] | None,
-    on_display: Callable[[Display], object] | None,
-) -> None:
+def show(found: Output | Display, guard: Guard | None, callbacks: RunOptions) -> None:
     """Passes output or a display on to the program."""
     if guard is not None:
         guard.leave()
     try:
-        if isinstance(found, Display):
-            if on_display is not None:
-                on_display(found)
-            return
-        callback = on_stderr if found.stream == "stderr" else on_stdout
-        if callback is not None:
-            callback(found.text)
+        tell(found, callbacks)
     finally:
         if guard is not None:
             guard.enter()

@@ -6,10 +6,10 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
-from ._values import shown, text, to_plain, variables
+from ._values import text, to_plain, variables
 from .errors import IsoletError, ProtocolError, SessionClosedError, TransferError
 from .execution import (
     Display,
@@ -17,7 +17,6 @@ from .execution import (
     Isolation,
     Output,
     Package,
-    Syntax,
     Variable,
     display_from_wire,
 )
@@ -28,43 +27,6 @@ def run_arguments(inputs: Mapping[str, Any] | None, options: dict[str, Any] | No
     if options:
         return [variables(inputs) if inputs else None, options]
     return [variables(inputs)] if inputs else []
-
-
-def run_options(
-    timeout: float | None,
-    stdin: str | bytes | None,
-    argv: Sequence[str] | None,
-    name: str | None,
-    program: bool,
-    keep_variables: bool,
-    allow_return: bool,
-    syntax: Syntax,
-    table_data: bool,
-    stream: bool,
-) -> dict[str, Any]:
-    """Returns those options of a run that are set."""
-    options: dict[str, Any] = {}
-    if timeout is not None:
-        options["run_time"] = float(timeout)
-    if stdin:
-        options["stdin"] = to_plain(stdin, "stdin")
-    if argv is not None:
-        options["argv"] = to_plain(list(argv), "argv")
-    if name is not None:
-        options["name"] = shown(name)
-    if program:
-        options["program"] = True
-    if keep_variables:
-        options["keep_variables"] = True
-    if allow_return:
-        options["allow_return"] = True
-    if syntax != "python":
-        options["syntax"] = shown(syntax)
-    if table_data:
-        options["table_data"] = True
-    if stream:
-        options["stream"] = True
-    return options
 
 
 def unless_closed(error: IsoletError, is_closed: bool) -> IsoletError:

@@ -22,8 +22,8 @@ from google.adk.code_executors.code_execution_utils import (
 )
 from pydantic import PrivateAttr
 
+from ._sandbox import Sandbox
 from .errors import TransferError
-from .sync import Sandbox
 
 if TYPE_CHECKING:
     from .execution import Execution

@@ -11,8 +11,8 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
+from ._sandbox import Sandbox
 from .function_tools import model_text
-from .sync import Sandbox
 
 if TYPE_CHECKING:
     from ag2.tools.code.environment.base import CodeRunResult

@@ -20,10 +20,10 @@ from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreter
 from dspy.utils.callback import with_callbacks
 
 from ._loop import loop
+from ._sandbox import Sandbox
 from ._values import to_plain
 from .errors import BusyError, IsoletError, TransferError
 from .execution import Execution
-from .sync import Sandbox
 from .tools import Submit, Tool
 
 if TYPE_CHECKING:

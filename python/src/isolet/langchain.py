@@ -23,9 +23,9 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from typing_extensions import NotRequired
 
+from ._sandbox import Sandbox
 from .function_tools import tool_function
 from .session import Session
-from .sync import Sandbox
 from .tools import Tool
 
 _DESCRIPTION = """\

@@ -13,7 +13,7 @@ import os
 import posixpath
 import random
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -23,7 +23,6 @@ from ._handle import Handle
 from ._http import Node, body, checked, error_of, events, read, refusal, small
 from ._json import decode
 from ._remote_calls import Calls
-from ._runs import show
 from ._values import text, to_plain, variables
 from .errors import (
     Interrupted,
@@ -33,7 +32,8 @@ from .errors import (
     StartError,
     TransferError,
 )
-from .execution import Display, Execution, Output, Syntax, Variable, display_from_wire
+from .execution import Display, Execution, Output, Variable, display_from_wire
+from .options import Inputs, RunOptions, StreamOptions, has_callbacks, of_run, of_stream, tell
 from .policy import Compiled, Policy
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from .tools import Tool
 
 __all__ = ["Client", "Files", "Session"]
-
-Inputs = Mapping[str, Any]
 
 _ROUND_SECONDS = 1.0
 """After how long nodes that are full are asked again, at most."""
@@ -133,7 +131,7 @@ class Client:
         if policy.get("tools"):
             with self.session(wait=wait, **policy) as session:
                 return session.run(code, inputs=inputs, timeout=timeout)
-        job = _job(code, inputs, timeout)
+        job = _job(code, inputs, of_run({"timeout": timeout}))
         job["policy"] = Compiled(policy).wire
         return Execution(decode(self._anywhere("/v1/run", job, wait, is_repeatable=False)[1]))
 
@@ -231,24 +229,7 @@ class Session(Handle):
         self._path = f"/v1/sessions/{self.id}"
         self._headers = {"Authorization": f"Bearer {made['token']}"}
 
-    def run(
-        self,
-        code: str,
-        *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
-        stdin: str | bytes | None = None,
-        argv: Sequence[str] | None = None,
-        name: str | None = None,
-        program: bool = False,
-        keep_variables: bool = False,
-        allow_return: bool = False,
-        syntax: Syntax = "python",
-        table_data: bool = False,
-        on_stdout: Callable[[str], object] | None = None,
-        on_stderr: Callable[[str], object] | None = None,
-        on_display: Callable[[Display], object] | None = None,
-    ) -> Execution:
+    def run(self, code: str, **options: Unpack[RunOptions]) -> Execution:
         """Runs code, and returns what it did: as `isolet.Session.run`, in its turn on the node.
 
         Tools run in threads of this program. Ctrl-C interrupts the guest and raises `Interrupted`;
@@ -264,37 +245,25 @@ class Session(Handle):
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
         """
-        job = _job(
-            code,
-            inputs,
-            timeout,
-            stdin,
-            argv,
-            name,
-            program,
-            keep_variables,
-            allow_return,
-            syntax,
-            table_data,
-        )
+        job = _job(code, options.get("inputs"), of_run(options))
         try:
-            if not (self._tools or on_stdout or on_stderr or on_display):
+            if not (self._tools or has_callbacks(options)):
                 return Execution(decode(self._ask("POST", "/runs", body(job))))
             with contextlib.closing(self._events(*self._begin(job))) as events:
                 for item in events:
                     if isinstance(item, Execution):
                         return item
-                    show(item, None, on_stdout, on_stderr, on_display)
+                    tell(item, options)
         except KeyboardInterrupt:
             raise Interrupted from None
         raise AssertionError("the last event is the execution")
 
-    def eval(self, code: str, **options: Any) -> Any:
-        """Runs code and returns its value: `run(...).raise_for_error().value`.
+    def eval(self, code: str, **options: Unpack[RunOptions]) -> Any:
+        """Runs code and returns its value, or raises why there is none.
 
         Args:
             code: Python.
-            **options: the other arguments of `run`.
+            **options: those of `run`.
 
         Raises:
             GuestError: the code failed. `GuestTimeoutError`: it did not end in time.
@@ -307,19 +276,7 @@ class Session(Handle):
         return execution.value
 
     def stream(
-        self,
-        code: str,
-        *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
-        stdin: str | bytes | None = None,
-        argv: Sequence[str] | None = None,
-        name: str | None = None,
-        program: bool = False,
-        keep_variables: bool = False,
-        allow_return: bool = False,
-        syntax: Syntax = "python",
-        table_data: bool = False,
+        self, code: str, **options: Unpack[StreamOptions]
     ) -> Generator[Output | Display | Execution, None, None]:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
@@ -330,19 +287,7 @@ class Session(Handle):
         Raises:
             TransferError, BusyError, SessionClosedError, IsoletError: as with `run`.
         """
-        job = _job(
-            code,
-            inputs,
-            timeout,
-            stdin,
-            argv,
-            name,
-            program,
-            keep_variables,
-            allow_return,
-            syntax,
-            table_data,
-        )
+        job = _job(code, options.get("inputs"), of_stream(options))
         return self._events(*self._begin(job))
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -548,23 +493,9 @@ class Files:
             return self._find("DELETE", _file(path)) is not None
 
 
-def _job(
-    code: str,
-    inputs: Inputs | None,
-    timeout: float | None,
-    stdin: str | bytes | None = None,
-    argv: Sequence[str] | None = None,
-    name: str | None = None,
-    program: bool = False,
-    keep_variables: bool = False,
-    allow_return: bool = False,
-    syntax: Syntax = "python",
-    table_data: bool = False,
-) -> dict[str, Any]:
+def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, Any]:
     """Returns a run as `docs/serve.md` describes it."""
-    job = _session.run_options(
-        timeout, stdin, argv, name, program, keep_variables, allow_return, syntax, table_data, False
-    )
+    job = dict(wire)
     if "run_time" in job:
         job["timeout_s"] = job.pop("run_time")
     job["code"] = text(code, "code")

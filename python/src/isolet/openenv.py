@@ -26,8 +26,8 @@ from openenv.core.containers.runtime import RuntimeProvider
 from openenv.core.env_server.types import CodeExecResult
 
 from ._find import find_binary
+from ._sandbox import Sandbox
 from .errors import ConfigError, TransferError
-from .sync import Sandbox
 from .tools import Tool
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from rlm.core.types import REPLResult
 from rlm.environments.base_env import extract_tool_value
 from rlm.environments.local_repl import LocalREPL
 
+from ._sandbox import Sandbox
 from .errors import TransferError
 from .execution import Variable
 from .session import Session
-from .sync import Sandbox
 from .tools import Tool
 
 _GUEST = """

@@ -1,91 +1,48 @@
+# Generated from `aio/session.py` by `cargo xtask twins`: change that file.
 """The sessions of the synchronous API."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from . import _interrupts, _session
-from ._handle import Handle
-from ._link import Run
-from ._runs import RefusedError, abandon, advance, show
+from . import _session
+from ._core import Core, contents
+from ._session_base import SessionBase
 from ._values import text, to_plain, variables
-from .errors import Interrupted, TransferError
-from .execution import Display, Execution, FileEntry, Isolation, Package, Syntax, Variable
+from .errors import TransferError
+from .execution import Execution, FileEntry, Package, Variable
+from .options import Inputs, RunOptions, StreamOptions, of_stream
 from .policy import submit_to_wire
 from .streams import Stream
 from .tools import Submit, Tool, collect
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from ._core import Core
-
-Inputs = Mapping[str, Any]
-_NOTHING = (None, None, None, "python")
+    from typing_extensions import Self, Unpack
 
 
-class Session(Handle):
+class Session(SessionBase):
     """One interpreter, which keeps its variables from run to run. `Sandbox.session` opens it.
 
-    It can be used by any thread, but runs one code at a time. If it is dropped without `close`, it
-    is closed some time later.
+    It runs one code at a time. If it is dropped without `close`, it is closed some time later.
     """
 
-    def __init__(self, core: Core) -> None:
-        """Use `Sandbox.session`."""
-        self._core = core
-
-    def run(
-        self,
-        code: str,
-        *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
-        stdin: str | bytes | None = None,
-        argv: Sequence[str] | None = None,
-        name: str | None = None,
-        program: bool = False,
-        keep_variables: bool = False,
-        allow_return: bool = False,
-        syntax: Syntax = "python",
-        table_data: bool = False,
-        on_stdout: Callable[[str], object] | None = None,
-        on_stderr: Callable[[str], object] | None = None,
-        on_display: Callable[[Display], object] | None = None,
-    ) -> Execution:
+    def run(self, code: str, **options: Unpack[RunOptions]) -> Execution:
         """Runs code, and returns what it did.
 
         An exception of the code, a timeout or another end is part of the result:
-        `raise_for_error` raises it. Ctrl-C interrupts the guest. If the guest stops within the
-        limit `grace`, the session goes on, otherwise it is closed; then `Interrupted` is raised. A
-        second Ctrl-C closes the session at once.
+        `raise_for_error` raises it. Ctrl-C interrupts the guest, and so does the cancellation of a
+        task. If the guest stops within the limit `grace`, the session goes on, otherwise it is
+        closed; then `Interrupted` is raised, or the task is cancelled. A second Ctrl-C or
+        cancellation closes the session at once.
 
         Args:
             code: Python. `await` is allowed, and the value of a last expression is the result's.
                 At most as long as the limit `source`.
-            inputs: variables that are set before.
-            timeout: the most seconds that the run may take, at most the limit `run_time`, without
-                those in tools. Past it the guest gets `KeyboardInterrupt`, and the result has the
-                status `timeout`, and the output so far.
-            stdin: the standard input.
-            argv: `sys.argv` after the name of the program. Without it, `sys.argv` stays as it is;
-                a program gets none.
-            name: the name of the file in tracebacks, `<cell>` by default.
-            program: whether to run it as `python FILE` does, without a value. At its end its
-                variables are deleted and its files closed.
-            keep_variables: whether a program's variables stay in the session, which `get` reads
-                then; its files are only flushed. Those of other code stay anyway.
-            allow_return: whether `return` at the top level ends the code, with its value.
-            syntax: how the code is read. `python -c` leaves out the indentation that all lines
-                share, as `"command"` does. With `"ipython"` it is a cell of a notebook: it may be
-                indented as a whole and have IPython's commands, such as `%timeit`.
-            table_data: whether displays of pandas' tables also have their data, by column, as
-                `application/vnd.isolet.table.v1+json`.
-            on_stdout: called with each piece of the standard output as it is written.
-            on_stderr: the same for the standard error.
-            on_display: called with each picture, table and other rich result.
+            **options: what `help(isolet.RunOptions)` describes: `inputs`, `timeout`, `stdin`,
+                `argv`, `name`, `program`, `keep_variables`, `allow_return`, `syntax`, `table_data`,
+                and the callbacks `on_stdout`, `on_stderr` and `on_display`.
 
         Raises:
             TransferError: an input cannot cross.
@@ -97,49 +54,14 @@ class Session(Handle):
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
         """
-        stream = on_stdout is not None or on_stderr is not None or on_display is not None
-        options = None
-        set_ = (timeout, name, argv, syntax) != _NOTHING
-        if stream or stdin or program or keep_variables or allow_return or table_data or set_:
-            options = _session.run_options(
-                timeout,
-                stdin,
-                argv,
-                name,
-                program,
-                keep_variables,
-                allow_return,
-                syntax,
-                table_data,
-                stream,
-            )
-        core = self._core
-        link = core.link
-        run = Run(core.number, core.tools)
-        guard = _interrupts.guard()
-        try:
-            core.begin(run, code, inputs, options, guard)
-            found = advance(link, run, guard)
-            while not isinstance(found, Execution):
-                try:
-                    show(found, guard, on_stdout, on_stderr, on_display)
-                except BaseException:
-                    abandon(link, run, guard)
-                    raise
-                found = advance(link, run, guard)
-        except (RefusedError, Interrupted) as error:
-            raise core.failure(error) from None
-        finally:
-            if guard is not None:
-                guard.leave()
-        return core.seen(run, found, guard)
+        return self._core.run(code, options)
 
-    def eval(self, code: str, **options: Any) -> Any:
-        """Runs code and returns its value: `run(...).raise_for_error().value`.
+    def eval(self, code: str, **options: Unpack[RunOptions]) -> Any:
+        """Runs code and returns its value, or raises why there is none.
 
         Args:
             code: Python.
-            **options: the other arguments of `run`.
+            **options: those of `run`.
 
         Raises:
             GuestError: the code failed. `GuestTimeoutError`: it did not end in time.
@@ -147,52 +69,30 @@ class Session(Handle):
                 `value`.
             IsoletError: what `run` raises.
         """
-        execution = self.run(code, **options).raise_for_error()
+        execution = self.run(code, **options)
+        execution.raise_for_error()
         if execution.value_error is not None:
             raise TransferError(execution.value_error)
         return execution.value
 
-    def stream(
-        self,
-        code: str,
-        *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
-        stdin: str | bytes | None = None,
-        argv: Sequence[str] | None = None,
-        name: str | None = None,
-        program: bool = False,
-        keep_variables: bool = False,
-        allow_return: bool = False,
-        syntax: Syntax = "python",
-        table_data: bool = False,
-    ) -> Stream:
+    def stream(self, code: str, **options: Unpack[StreamOptions]) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
-        Takes the arguments of `run`, without callbacks: as `isolet.Session.run`. A guest that
-        writes faster than its output is taken has to wait. If the iteration is left early, the run
-        is interrupted.
+        The run starts with the iteration at the latest. A guest that writes faster than its output
+        is taken has to wait. If the iteration is left early, the run is interrupted.
 
         >>> for item in session.stream(code):
         ...     if isinstance(item, isolet.Output):
         ...         print(item, end="")
 
+        Args:
+            code: Python.
+            **options: those of `run`, without the callbacks.
+
         Raises:
             TransferError, BusyError, SessionClosedError, IsoletError: as with `run`.
         """
-        options = _session.run_options(
-            timeout,
-            stdin,
-            argv,
-            name,
-            program,
-            keep_variables,
-            allow_return,
-            syntax,
-            table_data,
-            True,
-        )
-        return Stream(self._core, code, inputs, options)
+        return Stream(self._core, code, options.get("inputs"), of_stream(options))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Returns a variable as plain data. Works while code runs.
@@ -231,27 +131,6 @@ class Session(Handle):
         A `repr` is cut after 500 characters.
         """
         return _session.variable_list(self._core.ask("variables"))
-
-    def __getitem__(self, name: str) -> Any:
-        found = self._core.ask("get", text(name, "name"))
-        if not found:
-            raise KeyError(name)
-        return found[0]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self._core.ask("set", {text(name, "name"): to_plain(value, name)})
-
-    def __delitem__(self, name: str) -> None:
-        if not self.delete(name):
-            raise KeyError(name)
-
-    def __contains__(self, name: object) -> bool:
-        if type(name) is not str:
-            return False
-        try:
-            return bool(self._core.ask("get", text(name, "name")))
-        except TransferError:
-            return True
 
     @property
     def files(self) -> Files:
@@ -301,7 +180,10 @@ class Session(Handle):
         return _session.package_list(found)
 
     def interrupt(self) -> None:
-        """Raises `KeyboardInterrupt` in the code that runs, if any does. For other threads."""
+        """Raises `KeyboardInterrupt` in the code that runs, if any does.
+
+        For other threads or tasks.
+        """
         self._core.ask("interrupt")
 
     def reset(self) -> None:
@@ -328,7 +210,8 @@ class Session(Handle):
             SessionClosedError: the session has ended.
             LimitError: there are too many sessions, or copies of this one.
         """
-        return self.fork_many(1)[0]
+        copies = self.fork_many(1)
+        return copies[0]
 
     def fork_many(self, copies: int) -> list[Session]:
         """Returns several copies, as `fork` does.
@@ -374,12 +257,6 @@ class Session(Handle):
         """Whether the session can run code, as far as is known."""
         return self._core.is_alive
 
-    @property
-    def isolation(self) -> Isolation:
-        """Where the session runs, and what protects the host from it. Waits for its start."""
-        self._core.check_opening()
-        return _session.isolation(self._core.report)
-
     def __enter__(self) -> Self:
         return self
 
@@ -411,7 +288,7 @@ class Files:
             TransferError: it is larger than the limit `value`.
             BusyError: code runs.
         """
-        at, content = _session.guest_path(path), _session.contents(data)
+        at, content = _session.guest_path(path), contents(data)
         with _session.files_of(os.fspath(path)):
             self._core.ask("put_file", at, content)
 

@@ -24,10 +24,10 @@ from smolagents.local_python_executor import (
 )
 from smolagents.utils import truncate_content
 
+from ._sandbox import Sandbox
 from ._values import to_plain
 from .errors import SessionClosedError, TransferError
 from .execution import Execution
-from .sync import Sandbox
 from .tools import Submit, Tool
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from ._link import Box, Run
 from ._runs import RefusedError, abandon, advance
 from .errors import Interrupted
 from .execution import Display, Execution, Output
+from .options import of_run
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -25,7 +26,7 @@ class Stream:
     """What a run writes and displays, as it comes; last, the `Execution`. An iterator."""
 
     def __init__(
-        self, core: Core, code: str, inputs: Mapping[str, Any] | None, options: dict[str, Any]
+        self, core: Core, code: str, inputs: Mapping[str, Any] | None, wire: dict[str, Any]
     ) -> None:
         """Starts the run. Use `Session.stream`."""
         self._core = core
@@ -33,7 +34,7 @@ class Stream:
         self._is_over = False
         guard = _interrupts.guard()
         try:
-            core.begin(self._run, code, inputs, options, guard)
+            core.begin(self._run, code, inputs, {**wire, "stream": True}, guard)
         finally:
             if guard is not None:
                 guard.leave()
@@ -173,8 +174,7 @@ class Runs:
             code, inputs = following
             core = self._open(inputs)
             run = Run(core.number, core.tools, self._box)
-            options = None if self._timeout is None else {"run_time": float(self._timeout)}
-            core.begin(run, code, None, options, guard)
+            core.begin(run, code, None, of_run({"timeout": self._timeout}), guard)
             self._under_way[run.number] = core, run
             self._order.append(run.number)
 

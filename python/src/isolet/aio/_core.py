@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import weakref
 from collections import deque
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from .. import _session
 from .._values import text
 from ..errors import IsoletError, SessionClosedError, from_wire
 from ..execution import Display, Execution, Output
+from ..options import RunOptions, has_callbacks, of_run, tell
 from ._link import Link, Run
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Core:
         self,
         code: str,
         inputs: Mapping[str, Any] | None,
-        options: dict[str, Any] | None,
+        wire: dict[str, Any] | None,
     ) -> Run:
         """Sends a run, once one whose stream was dropped has ended."""
         if self._assigned:
@@ -109,10 +111,26 @@ class Core:
             await self.abandon(dropped)
         if not code.isascii():
             text(code, "code")
-        arguments = _session.run_arguments(inputs, options) if inputs or options else ()
+        arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
         run = Run(self.number, self.tools, copy_context() if self.tools else None)
         self.link.start(run, code, arguments)
         return run
+
+    async def run(self, code: str, options: RunOptions) -> Execution:
+        """Runs code, and calls the callbacks."""
+        wire = of_run(options)
+        if has_callbacks(options):
+            wire["stream"] = True
+        run = await self.begin(code, options.get("inputs"), wire)
+        while True:
+            found = await self.advance(run)
+            if isinstance(found, Execution):
+                return found
+            try:
+                tell(found, options)
+            except BaseException:
+                await self.abandon(run)
+                raise
 
     async def advance(self, run: Run) -> Execution | Output | Display:
         """Returns what there is to see next in a run. The last is the execution.
@@ -219,3 +237,10 @@ class Core:
         except IsoletError as reason:
             return reason
         return _session.unless_closed(from_wire(error), not self._finalizer.alive)
+
+
+async def contents(data: str | bytes | os.PathLike[str]) -> bytes:
+    """Returns what a file is to contain. A file of the host is read by a thread."""
+    if isinstance(data, os.PathLike):
+        return await asyncio.to_thread(_session.contents, data)
+    return _session.contents(data)

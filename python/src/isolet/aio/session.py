@@ -1,68 +1,47 @@
-"""The sessions of the asynchronous API."""
+"""The sessions of the asynchronous API. Those of the synchronous one are generated from it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _session
-from .._handle import Handle
 from .._values import text, to_plain, variables
 from ..errors import TransferError
-from ..execution import Display, Execution, FileEntry, Isolation, Package, Syntax, Variable
+from ..execution import Execution, FileEntry, Package, Variable
+from ..options import Inputs, RunOptions, StreamOptions, of_stream
 from ..policy import submit_to_wire
 from ..tools import Submit, Tool, collect
+from ._core import Core, contents
+from ._session_base import SessionBase
 from .streams import Stream
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from ._core import Core
-
-Inputs = Mapping[str, Any]
+    from typing_extensions import Self, Unpack
 
 
-class Session(Handle):
+class Session(SessionBase):
     """One interpreter, which keeps its variables from run to run. `Sandbox.session` opens it.
 
-    `await session` waits until it is open. It runs one code at a time. If it is dropped without
-    `close`, it is closed some time later.
+    It runs one code at a time. If it is dropped without `close`, it is closed some time later.
     """
 
-    def __init__(self, core: Core) -> None:
-        """Use `Sandbox.session`."""
-        self._core = core
+    async def run(self, code: str, **options: Unpack[RunOptions]) -> Execution:
+        """Runs code, and returns what it did.
 
-    def __await__(self) -> Generator[Any, None, Self]:
-        yield from self._core.check_opening().__await__()
-        return self
-
-    async def run(
-        self,
-        code: str,
-        *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
-        stdin: str | bytes | None = None,
-        argv: Sequence[str] | None = None,
-        name: str | None = None,
-        program: bool = False,
-        keep_variables: bool = False,
-        allow_return: bool = False,
-        syntax: Syntax = "python",
-        table_data: bool = False,
-        on_stdout: Callable[[str], object] | None = None,
-        on_stderr: Callable[[str], object] | None = None,
-        on_display: Callable[[Display], object] | None = None,
-    ) -> Execution:
-        """Runs code, and returns what it did: as `isolet.Session.run`.
-
-        If the task is cancelled, the guest is interrupted. If it stops within the limit `grace`,
-        the session goes on, otherwise it is closed; then the task is cancelled. A second
+        An exception of the code, a timeout or another end is part of the result:
+        `raise_for_error` raises it. Ctrl-C interrupts the guest, and so does the cancellation of a
+        task. If the guest stops within the limit `grace`, the session goes on, otherwise it is
+        closed; then `Interrupted` is raised, or the task is cancelled. A second Ctrl-C or
         cancellation closes the session at once.
 
-        Coroutine tools run on this loop, other ones in threads of its executor.
+        Args:
+            code: Python. `await` is allowed, and the value of a last expression is the result's.
+                At most as long as the limit `source`.
+            **options: what `help(isolet.RunOptions)` describes: `inputs`, `timeout`, `stdin`,
+                `argv`, `name`, `program`, `keep_variables`, `allow_return`, `syntax`, `table_data`,
+                and the callbacks `on_stdout`, `on_stderr` and `on_display`.
 
         Raises:
             TransferError: an input cannot cross.
@@ -74,44 +53,14 @@ class Session(Handle):
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
         """
-        stream = on_stdout is not None or on_stderr is not None or on_display is not None
-        options = _session.run_options(
-            timeout,
-            stdin,
-            argv,
-            name,
-            program,
-            keep_variables,
-            allow_return,
-            syntax,
-            table_data,
-            stream,
-        )
-        core = self._core
-        run = await core.begin(code, inputs, options)
-        while True:
-            found = await core.advance(run)
-            if isinstance(found, Execution):
-                return found
-            try:
-                if isinstance(found, Display):
-                    callback: Callable[[Any], object] | None = on_display
-                    shown: Any = found
-                else:
-                    callback = on_stderr if found.stream == "stderr" else on_stdout
-                    shown = found.text
-                if callback is not None:
-                    callback(shown)
-            except BaseException:
-                await core.abandon(run)
-                raise
+        return await self._core.run(code, options)
 
-    async def eval(self, code: str, **options: Any) -> Any:
-        """Runs code and returns its value: `(await run(...)).raise_for_error().value`.
+    async def eval(self, code: str, **options: Unpack[RunOptions]) -> Any:
+        """Runs code and returns its value, or raises why there is none.
 
         Args:
             code: Python.
-            **options: the other arguments of `run`.
+            **options: those of `run`.
 
         Raises:
             GuestError: the code failed. `GuestTimeoutError`: it did not end in time.
@@ -119,48 +68,30 @@ class Session(Handle):
                 `value`.
             IsoletError: what `run` raises.
         """
-        execution = (await self.run(code, **options)).raise_for_error()
+        execution = await self.run(code, **options)
+        execution.raise_for_error()
         if execution.value_error is not None:
             raise TransferError(execution.value_error)
         return execution.value
 
-    def stream(
-        self,
-        code: str,
-        *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
-        stdin: str | bytes | None = None,
-        argv: Sequence[str] | None = None,
-        name: str | None = None,
-        program: bool = False,
-        keep_variables: bool = False,
-        allow_return: bool = False,
-        syntax: Syntax = "python",
-        table_data: bool = False,
-    ) -> Stream:
+    def stream(self, code: str, **options: Unpack[StreamOptions]) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
-        Takes the arguments of `run`, without callbacks: as `isolet.Session.run`. The run starts
-        with the iteration. If that is left early, the run is interrupted.
+        The run starts with the iteration at the latest. A guest that writes faster than its output
+        is taken has to wait. If the iteration is left early, the run is interrupted.
 
         >>> async for item in session.stream(code):
         ...     if isinstance(item, isolet.Output):
         ...         print(item, end="")
+
+        Args:
+            code: Python.
+            **options: those of `run`, without the callbacks.
+
+        Raises:
+            TransferError, BusyError, SessionClosedError, IsoletError: as with `run`.
         """
-        options = _session.run_options(
-            timeout,
-            stdin,
-            argv,
-            name,
-            program,
-            keep_variables,
-            allow_return,
-            syntax,
-            table_data,
-            True,
-        )
-        return Stream(self._core, code, inputs, options)
+        return Stream(self._core, code, options.get("inputs"), of_stream(options))
 
     async def get(self, name: str, default: Any = None) -> Any:
         """Returns a variable as plain data. Works while code runs.
@@ -193,34 +124,12 @@ class Session(Handle):
         """Deletes the variable `name`. Returns whether there was one."""
         return await self._core.ask("delete", text(name, "name"))
 
-    async def contains(self, name: str) -> bool:
-        """Returns whether there is a variable `name`. Works while code runs."""
-        try:
-            return bool(await self._core.ask("get", text(name, "name")))
-        except TransferError:
-            return True
-
     async def variables(self) -> list[Variable]:
         """Returns the variables of the guest, each with its type and `repr`. Works while code runs.
 
         A `repr` is cut after 500 characters.
         """
         return _session.variable_list(await self._core.ask("variables"))
-
-    async def __getitem__(self, name: str) -> Any:
-        """`await session["x"]` returns a variable."""
-        found = await self._core.ask("get", text(name, "name"))
-        if not found:
-            raise KeyError(name)
-        return found[0]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        """Sets a variable without waiting. What is done next with the session raises a failure.
-
-        Raises:
-            TransferError: the value cannot cross.
-        """
-        self._core.assign(text(name, "name"), to_plain(value, name))
 
     @property
     def files(self) -> Files:
@@ -270,7 +179,10 @@ class Session(Handle):
         return _session.package_list(found)
 
     async def interrupt(self) -> None:
-        """Raises `KeyboardInterrupt` in the code that runs, if any does. For other tasks."""
+        """Raises `KeyboardInterrupt` in the code that runs, if any does.
+
+        For other threads or tasks.
+        """
         await self._core.ask("interrupt")
 
     async def reset(self) -> None:
@@ -285,7 +197,11 @@ class Session(Handle):
         self._core.is_dead = False
 
     async def fork(self) -> Session:
-        """Returns a second session that has all that this one has: as `isolet.Session.fork`.
+        """Returns a second session that has all that this one has: variables, modules, files.
+
+        From then on the two are apart. The policy has to say `forkable`. The copy has the tools of
+        this session, and lives until it is closed, also after this one. As with `os.fork`,
+        functions of `os.register_at_fork` run, and `random` is seeded anew.
 
         Raises:
             ConfigError: the policy does not say `forkable`.
@@ -293,7 +209,8 @@ class Session(Handle):
             SessionClosedError: the session has ended.
             LimitError: there are too many sessions, or copies of this one.
         """
-        return (await self.fork_many(1))[0]
+        copies = await self.fork_many(1)
+        return copies[0]
 
     async def fork_many(self, copies: int) -> list[Session]:
         """Returns several copies, as `fork` does.
@@ -304,10 +221,17 @@ class Session(Handle):
         return [Session(core) for core in await self._core.fork(copies)]
 
     async def save(self, path: str | os.PathLike[str]) -> None:
-        """Saves the session to a file: as `isolet.Session.save`.
+        """Saves the session to a file, from which `Sandbox.restore` makes one that goes on.
+
+        That works in another process and on another machine with the same version of isolet. The
+        file has all that the guest has, and only its owner may read it. The session stays as it is.
+
+        Args:
+            path: the file. An existing one is replaced.
 
         Raises:
-            TransferError: the guest has what cannot be saved.
+            TransferError: the guest has what cannot be saved, such as threads, open connections,
+                or objects of JavaScript. The message says what, and where it is held.
             ConfigError: the file cannot be written.
             BusyError: code runs.
             SessionClosedError: the session has ended.
@@ -331,11 +255,6 @@ class Session(Handle):
     def alive(self) -> bool:
         """Whether the session can run code, as far as is known."""
         return self._core.is_alive
-
-    async def isolation(self) -> Isolation:
-        """Returns where the session runs, and what protects the host from it."""
-        await self._core.check_opening()
-        return _session.isolation(self._core.report)
 
     async def __aenter__(self) -> Self:
         return self
@@ -368,7 +287,7 @@ class Files:
             TransferError: it is larger than the limit `value`.
             BusyError: code runs.
         """
-        at, content = _session.guest_path(path), _session.contents(data)
+        at, content = _session.guest_path(path), await contents(data)
         with _session.files_of(os.fspath(path)):
             await self._core.ask("put_file", at, content)
 

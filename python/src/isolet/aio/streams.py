@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..execution import Display, Execution, Output
@@ -21,11 +21,11 @@ class Stream:
     """What a run writes and displays, as it comes; last, the `Execution`. `async for` takes it."""
 
     def __init__(
-        self, core: Core, code: str, inputs: Mapping[str, Any] | None, options: dict[str, Any]
+        self, core: Core, code: str, inputs: Mapping[str, Any] | None, wire: dict[str, Any]
     ) -> None:
         """Starts nothing yet. Use `Session.stream`."""
         self._core = core
-        self._arguments = code, inputs, options
+        self._arguments = code, inputs, {**wire, "stream": True}
         self._run: Run | None = None
         self._is_over = False
         self._finalizer: Any = None
@@ -81,16 +81,18 @@ class Runs:
 
     def __init__(
         self,
-        run: Callable[[str, Mapping[str, Any] | None], Awaitable[Execution]],
+        open_core: Callable[[Mapping[str, Any] | None], Core],
         codes: Iterable[str],
         inputs: Iterable[Mapping[str, Any] | None],
         concurrency: int,
+        timeout: float | None,
     ) -> None:
         """Starts nothing yet. Use `Sandbox.map`."""
-        self._start_run = run
+        self._open = open_core
         self._codes: Iterator[tuple[str, Mapping[str, Any] | None]]
         self._codes = zip(codes, inputs, strict=False)
         self._concurrency = concurrency
+        self._timeout = timeout
         self._under_way = 0
         self._tasks: deque[asyncio.Task[Execution]] = deque()
 
@@ -136,8 +138,12 @@ class Runs:
             self._tasks.append(asyncio.ensure_future(self._run(*following)))
 
     async def _run(self, code: str, inputs: Mapping[str, Any] | None) -> Execution:
+        core: Core | None = None
         try:
-            return await self._start_run(code, inputs)
+            core = self._open(inputs)
+            return await core.run(code, {"timeout": self._timeout})
         finally:
+            if core is not None:
+                await core.close(wait=False)
             self._under_way -= 1
             self._start()

@@ -1,17 +1,17 @@
-"""`isolet.compat.e2b.AsyncSandbox`, for asyncio."""
+"""`isolet.compat.e2b.AsyncSandbox`."""
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import tempfile
+import threading
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Literal
 
 from .. import execution as _execution
-from ..aio import Sandbox as _Sandbox
+from ..aio._sandbox import Sandbox as _Sandbox
 from ..errors import GuestError
+from ._e2b_async_waits import Lock, Turn, call, cleanup, contents
 from ._e2b_files import (
     DO,
     MAKE,
@@ -19,7 +19,6 @@ from ._e2b_files import (
     REMOVE,
     STAT,
     absolute,
-    contents,
     entry_info,
     info,
     paths,
@@ -59,11 +58,15 @@ from ._e2b_shared import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ..aio import Session
+    from ..aio.session import Session
 
 
 class AsyncFilesystem:
-    """Reads and writes files: `AsyncSandbox.files`, as `isolet.compat.e2b.Filesystem`."""
+    """Reads and writes files: `AsyncSandbox.files`. A `path` is relative to `/home/user`.
+
+    A file may be as large as the limit `value`, 256 MiB by default. What cannot be done is a
+    `SandboxException`. Further arguments, which E2B's service has, are ignored.
+    """
 
     def __init__(self, session: Callable[[], Awaitable[Session]]) -> None:
         """Use `AsyncSandbox.files`."""
@@ -75,9 +78,12 @@ class AsyncFilesystem:
         format: Literal["text", "bytes", "stream"] = "text",  # noqa: A002 - as with E2B
         **_: Any,
     ) -> Any:
-        """Returns what a file contains: as `isolet.compat.e2b.Filesystem.read`.
+        """Returns what a file contains.
 
-        For the format `stream` it is an async iterator.
+        Args:
+            path: the file.
+            format: `text` for a `str`, the default; `bytes` for a `bytearray`; `stream` for an
+                iterator of `bytes`.
 
         Raises:
             FileNotFoundException: there is no such file.
@@ -93,7 +99,7 @@ class AsyncFilesystem:
         """Writes a file `path`, and makes its directory. `data` may also be an open file."""
         session = await self._session()
         with told():
-            await session.files.put(absolute(path), contents(data))
+            await session.files.put(absolute(path), await contents(data))
         return written(path)
 
     async def write_files(self, files: Sequence[Mapping[str, Any]], **_: Any) -> list[WriteInfo]:
@@ -101,7 +107,12 @@ class AsyncFilesystem:
         return [await self.write(each["path"], each["data"]) for each in files]
 
     async def list(self, path: str, depth: int = 1, **_: Any) -> list[EntryInfo]:
-        """Returns the entries of a directory: as `isolet.compat.e2b.Filesystem.list`.
+        """Returns the entries of a directory.
+
+        Args:
+            path: the directory.
+            depth: from how many levels: 1 for the directory itself, the default; 2 for those in it
+                too.
 
         Raises:
             FileNotFoundException: there is no such directory.
@@ -162,11 +173,11 @@ class _Kernel:
     def __init__(self, sandbox: _Sandbox, context: Context) -> None:
         self.context = context
         self.count = 0
-        self.turn = asyncio.Lock()
+        self.turn = Turn()
         """Held by the run whose turn it is."""
         self._sandbox = sandbox
         self._session: Session | None = None
-        self._opening = asyncio.Lock()
+        self._opening = Lock()
 
     async def session(self) -> Session:
         """Returns the session, a new one if there is none that is alive."""
@@ -190,9 +201,16 @@ class _Kernel:
 
 
 class AsyncSandbox:
-    """A sandbox for asyncio, as `isolet.compat.e2b.Sandbox`: `await AsyncSandbox.create()`.
+    """A sandbox with an interpreter that keeps its variables, and files under `/home/user`.
 
-    Runs in the same context wait for each other. Callbacks may be coroutine functions.
+    It lives until `kill`. Unlike E2B's it has no network unless it is allowed one. A run may take
+    300 seconds, unless `limits` says otherwise.
+
+    Args:
+        template: ignored, like `timeout`, `metadata` and `api_key`: there is nothing to choose.
+        envs: environment variables of the code.
+        allow_internet_access: whether the code may ask every public address.
+        **policy: what the code may do, as for `isolet.Sandbox`: `packages=["pandas"]`.
     """
 
     def __init__(
@@ -205,11 +223,12 @@ class AsyncSandbox:
         api_key: str | None = None,
         **policy: Any,
     ) -> None:
-        """Use `create`."""
         self.sandbox_id = uuid.uuid4().hex
         # All contexts see the same files.
         self._home = tempfile.TemporaryDirectory(prefix="isolet-")
         self._sandbox = _Sandbox(**policy_of(self._home.name, envs, allow_internet_access, policy))
+        # Held for moments only: the contexts may be used by several threads.
+        self._lock = threading.Lock()
         self._default = default_context()
         self._kernels = {"default": _Kernel(self._sandbox, self._default)}
         self._is_killed = False
@@ -217,7 +236,7 @@ class AsyncSandbox:
 
     @classmethod
     async def create(cls, template: str | None = None, **options: Any) -> Self:
-        """Makes a sandbox. `template` and `options` are those of `Sandbox`."""
+        """Makes a sandbox. `template` and `options` are those of the class."""
         return cls(template, **options)
 
     async def run_code(
@@ -233,12 +252,26 @@ class AsyncSandbox:
         timeout: float | None = None,
         request_timeout: float | None = None,
     ) -> Execution:
-        """Runs code as a cell of a notebook: as `isolet.compat.e2b.Sandbox.run_code`.
+        """Runs code as a cell of a notebook.
 
-        If the task is cancelled, the code is interrupted.
+        What the code raises is in `Execution.error`. If the interpreter is lost, such as by a limit
+        of its memory, that is an error too, and the next run gets a new one.
+
+        Args:
+            code: Python.
+            language: `python`, which is the default.
+            context: the interpreter; a first one by default.
+            on_stdout: called with what the code prints, as it is printed.
+            on_stderr: the same for the standard error.
+            on_result: called with each result.
+            on_error: called with the error, if there is one.
+            envs: environment variables for this run.
+            timeout: the most seconds that it may take, 300 by default and at most the limit
+                `run_time`; 0 is that limit.
+            request_timeout: ignored.
 
         Raises:
-            TimeoutException: it took too long.
+            TimeoutException: it took too long, or the sandbox was killed meanwhile.
             InvalidArgumentException: it is in another language, or `context` is given too.
         """
         check_arguments(language, context)
@@ -261,20 +294,20 @@ class AsyncSandbox:
                             if isinstance(event, _execution.Execution):
                                 execution = event
                             elif isinstance(event, _execution.Display):
-                                await _call(on_result, cell.displayed(event))
+                                await call(on_result, cell.displayed(event))
                             else:
                                 is_error = event.stream == "stderr"
                                 message = cell.written(event.text, is_error)
-                                await _call(on_stderr if is_error else on_stdout, message)
+                                await call(on_stderr if is_error else on_stdout, message)
             finally:
                 if envs and session.alive:
                     await session.run(UNSET)
         assert execution is not None
         if self._is_killed and execution.status in ("died", "interrupted"):
             raise TimeoutException(KILLED)
-        await _call(on_result, cell.ended(execution))
+        await call(on_result, cell.ended(execution))
         error = error_of(execution)
-        await _call(on_error, error)
+        await call(on_error, error)
         return cell.execution(error, count)
 
     async def create_code_context(
@@ -283,7 +316,12 @@ class AsyncSandbox:
         language: str | None = None,
         request_timeout: float | None = None,
     ) -> Context:
-        """Makes a further interpreter: as `isolet.compat.e2b.Sandbox.create_code_context`.
+        """Makes a further interpreter. It sees the same files under `/home/user`.
+
+        Args:
+            cwd: the directory in which it starts, `/home/user` by default.
+            language: `python`, which is the default.
+            request_timeout: ignored.
 
         Raises:
             InvalidArgumentException: the language is another, or the directory does not exist.
@@ -293,7 +331,8 @@ class AsyncSandbox:
         context = new_context(cwd)
         kernel = _Kernel(self._sandbox, context)
         await kernel.session()
-        self._kernels[context.id] = kernel
+        with self._lock:
+            self._kernels[context.id] = kernel
         return context
 
     async def remove_code_context(self, context: Context | str) -> None:
@@ -303,12 +342,14 @@ class AsyncSandbox:
             NotFoundException: there is none.
         """
         kernel = self._kernel(context)
-        self._kernels.pop(kernel.context.id, None)
+        with self._lock:
+            self._kernels.pop(kernel.context.id, None)
         await kernel.close()
 
     async def list_code_contexts(self) -> list[Context]:
         """Returns the interpreters."""
-        return [kernel.context for kernel in self._kernels.values()]
+        with self._lock:
+            return [kernel.context for kernel in self._kernels.values()]
 
     async def restart_code_context(self, context: Context | str) -> None:
         """Starts the interpreter `context` afresh, without variables. It may be its `id`.
@@ -327,13 +368,14 @@ class AsyncSandbox:
 
     async def kill(self, **_: Any) -> bool:
         """Ends the sandbox, and removes its files. Returns whether it was alive."""
-        was_alive, self._is_killed = not self._is_killed, True
-        kernels = list(self._kernels.values())
-        self._kernels.clear()
+        with self._lock:
+            was_alive, self._is_killed = not self._is_killed, True
+            kernels = list(self._kernels.values())
+            self._kernels.clear()
         for kernel in kernels:
             await kernel.close()
         await self._sandbox.close()
-        await asyncio.to_thread(self._home.cleanup)
+        await cleanup(self._home)
         return was_alive
 
     async def __aenter__(self) -> Self:
@@ -354,21 +396,13 @@ class AsyncSandbox:
         if self._is_killed:
             raise NotFoundException(f"the sandbox {self.sandbox_id} was killed")
         number = context.id if isinstance(context, Context) else context or "default"
-        kernel = self._kernels.get(number)
-        if kernel is None and number == "default":
-            kernel = self._kernels[number] = _Kernel(self._sandbox, self._default)
+        with self._lock:
+            kernel = self._kernels.get(number)
+            if kernel is None and number == "default":
+                kernel = self._kernels[number] = _Kernel(self._sandbox, self._default)
         if kernel is None:
             raise NotFoundException(f"there is no context {number!r}")
         return kernel
-
-
-async def _call(callback: Callable[[Any], Any] | None, argument: object) -> None:
-    """Calls a callback, unless there is nothing to tell."""
-    if callback is None or argument is None:
-        return
-    done = callback(argument)
-    if inspect.isawaitable(done):
-        await done
 
 
 async def _stream(data: bytes) -> AsyncIterator[bytes]:

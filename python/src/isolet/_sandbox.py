@@ -1,77 +1,38 @@
-"""The synchronous API: `run`, `Sandbox`, `Session`."""
+# Generated from `aio/_sandbox.py` by `cargo xtask twins`: change that file.
+"""The sandboxes of the synchronous API."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from ._connection import Registration
-from ._core import Core
-from ._handle import Handle
-from ._link import Box, Link
-from ._runs import ask
-from ._server import Server, default_server
-from ._values import variables
-from .errors import IsoletError
+from . import _session
+from ._binding import Binding
+from ._server import Server
 from .execution import Execution
-from .policy import Compiled, Policy
+from .options import Inputs
+from .policy import Policy
 from .session import Session
 from .streams import Runs
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
-Inputs = Mapping[str, Any]
 
-
-def run(
-    code: str,
-    *,
-    inputs: Inputs | None = None,
-    timeout: float | None = None,
-    server: Server | None = None,
-    **policy: Unpack[Policy],
-) -> Execution:
-    """Runs code in a fresh session, which ends with it.
-
-    >>> isolet.run("40 + x", inputs={"x": 2}).value
-    42
-
-    Args:
-        code: Python. The value of its last expression is the result's `value`.
-        inputs: variables by name. They cross as plain data.
-        timeout: the most seconds that the run may take, at most the limit `run_time`.
-        server: the server; one for the whole program by default.
-        **policy: what the code may do, as for `Sandbox`; see `Policy`. Without one: nothing but
-            compute, for 30 seconds and in 1 GiB of memory.
-
-    Returns:
-        What the code did. It tells of exceptions and timeouts too: `raise_for_error` raises them.
-
-    Raises:
-        TransferError: an input cannot cross.
-        IsoletError: the host failed.
-        Interrupted: Ctrl-C was pressed.
-    """
-    if server is None and not policy:
-        return _bare.run(code, inputs=inputs, timeout=timeout)
-    with Sandbox(server=server, **policy) as sandbox:
-        return sandbox.run(code, inputs=inputs, timeout=timeout)
-
-
-class Sandbox(Handle):
-    """A policy, and what sessions of it need. It is cheap, and can be used by any thread.
+class Sandbox(Binding):
+    """A policy, and what sessions of it need. It is cheap, and belongs to no thread or event loop.
 
     Its server starts, and packages are fetched, when it is needed first. A sandbox need not be
     closed.
 
-    >>> with isolet.Sandbox(tools=[search], mounts={"/data": "./data"}).session() as session:
+    >>> sandbox = isolet.Sandbox(tools=[search], mounts={"/data": "./data"})
+    >>> with sandbox.session() as session:
     ...     session.run("print(search(open('/data/query.txt').read()))")
 
     Args:
-        server: the server; one for the whole program by default.
+        server: the server. By default there is one for the program, and one for each event loop.
         **policy: what guests may do, by the keywords of `Policy`: `tools`, `submit`, `mounts`,
             `allow_net`, `env`, `packages`, `limits` and others. Everything else is denied.
 
@@ -81,10 +42,7 @@ class Sandbox(Handle):
     """
 
     def __init__(self, *, server: Server | None = None, **policy: Unpack[Policy]) -> None:
-        self._policy = Compiled(policy)
-        self._server = server or default_server()
-        self._link: Link | None = None
-        self._registration: Registration[Box] | None = None
+        super().__init__(server, policy)
 
     def session(self, *, inputs: Inputs | None = None) -> Session:
         """Opens a session. Returns at once, while the interpreter starts.
@@ -113,12 +71,12 @@ class Sandbox(Handle):
         Raises:
             StartError: the server cannot be started.
         """
-        return Session(self._open(None, later=False, saved=os.path.abspath(path)))
+        return Session(self._open(None, later=False, saved=_session.host_path(path)))
 
     def run(
         self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
     ) -> Execution:
-        """Runs code in a fresh session, which ends with it: as `isolet.run`, with this policy.
+        """Runs code in a fresh session, which ends with it, however it ends.
 
         Args:
             code: Python. The value of its last expression is the result's `value`.
@@ -131,7 +89,7 @@ class Sandbox(Handle):
         """
         core = self._open(inputs, later=True)
         try:
-            return Session(core).run(code, timeout=timeout)
+            return core.run(code, {"timeout": timeout})
         finally:
             core.close(wait=False)
 
@@ -171,45 +129,14 @@ class Sandbox(Handle):
         Raises:
             IsoletError: the sandbox cannot be made.
         """
-        link, registration = self._bind(later=False)
-        box = Box()
-        link.request(box, "prewarm", registration.number, count)
-        try:
-            ask(link, box)
-        except IsoletError:
-            ask(link, registration.made)
-            raise
+        self._prewarm(count)
 
     def close(self) -> None:
         """Forgets the sandbox. Its sessions stay, and it can be used again."""
-        with self._server.lock:
-            self._link = self._registration = None
+        self._forget()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _bind(self, later: bool) -> tuple[Link, Registration[Box]]:
-        """Makes the sandbox known to the server, if it is not or there is another one by now."""
-        with self._server.lock:
-            link, registration = self._link, self._registration
-            if link is None or registration is None or link.has_died():
-                link = self._server.link()
-                registration = Registration(link, link.number(), Box())
-                if self._policy.on_audit is not None:
-                    link.audits[registration.number] = self._policy.on_audit
-                policy = self._policy.wire
-                link.request(registration.made, "sandbox", registration.number, policy, later=later)
-                self._link, self._registration = link, registration
-            return link, registration
-
-    def _open(self, inputs: Inputs | None, later: bool, saved: str | None = None) -> Core:
-        plain = variables(inputs) if inputs else None
-        link, registration = self._bind(later)
-        return Core(link, self._policy.tools, registration, plain, later, saved=saved)
-
-
-# For runs without a policy.
-_bare = Sandbox()

@@ -1,0 +1,141 @@
+"""The sandboxes of the asynchronous API. Those of the synchronous one are generated from it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .. import _session
+from ..execution import Execution
+from ..options import Inputs
+from ..policy import Policy
+from ._binding import Binding
+from ._server import Server
+from .session import Session
+from .streams import Runs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+
+class Sandbox(Binding):
+    """A policy, and what sessions of it need. It is cheap, and belongs to no thread or event loop.
+
+    Its server starts, and packages are fetched, when it is needed first. A sandbox need not be
+    closed.
+
+    >>> sandbox = isolet.aio.Sandbox(tools=[search], mounts={"/data": "./data"})
+    >>> async with sandbox.session() as session:
+    ...     await session.run("print(search(open('/data/query.txt').read()))")
+
+    Args:
+        server: the server. By default there is one for the program, and one for each event loop.
+        **policy: what guests may do, by the keywords of `Policy`: `tools`, `submit`, `mounts`,
+            `allow_net`, `env`, `packages`, `limits` and others. Everything else is denied.
+
+    Raises:
+        ConfigError: the policy is invalid. What only the server can see is raised by the first use
+            of a session.
+    """
+
+    def __init__(self, *, server: Server | None = None, **policy: Unpack[Policy]) -> None:
+        super().__init__(server, policy)
+
+    def session(self, *, inputs: Inputs | None = None) -> Session:
+        """Opens a session. Returns at once, while the interpreter starts.
+
+        Args:
+            inputs: variables by name. They cross as plain data.
+
+        Raises:
+            TransferError: an input cannot cross.
+            StartError: the server cannot be started.
+
+        What goes wrong later, such as `LimitError` for too many sessions or `PackagesError`, is
+        raised by the first use of the session.
+        """
+        return Session(self._open(inputs, later=False))
+
+    def restore(self, path: str | os.PathLike[str]) -> Session:
+        """Opens a session that `Session.save` has saved to a file. It goes on where it was.
+
+        The file grants nothing: the session has the policy of this sandbox. What goes wrong is
+        raised by the first use of the session, as for `session`.
+
+        Args:
+            path: the file.
+
+        Raises:
+            StartError: the server cannot be started.
+        """
+        return Session(self._open(None, later=False, saved=_session.host_path(path)))
+
+    async def run(
+        self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
+    ) -> Execution:
+        """Runs code in a fresh session, which ends with it, however it ends.
+
+        Args:
+            code: Python. The value of its last expression is the result's `value`.
+            inputs: variables by name. They cross as plain data.
+            timeout: the most seconds that the run may take, at most the limit `run_time`.
+
+        Raises:
+            TransferError: an input cannot cross.
+            IsoletError: the host failed.
+        """
+        core = self._open(inputs, later=True)
+        try:
+            return await core.run(code, {"timeout": timeout})
+        finally:
+            await core.close(wait=False)
+
+    def map(
+        self,
+        codes: Iterable[str],
+        inputs: Iterable[Inputs | None] | None = None,
+        concurrency: int | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Runs:
+        """Runs many codes, each in a fresh session, several at once.
+
+        Yields the results in the order of the codes. Later runs go on while the program uses an
+        earlier result. If it stops early, the runs under way are ended.
+
+        Args:
+            codes: the codes.
+            inputs: the variables of each code.
+            concurrency: how many run at once; by default as many as there are processors.
+            timeout: the most seconds that each may take, at most the limit `run_time`.
+
+        Raises:
+            IsoletError: the host failed. The other runs are ended.
+        """
+        given = itertools.repeat(None) if inputs is None else inputs
+        count = concurrency or len(os.sched_getaffinity(0))
+        return Runs(lambda values: self._open(values, later=True), codes, given, count, timeout)
+
+    async def prewarm(self, count: int) -> None:
+        """Keeps interpreters ready, so that the next sessions start faster. Waits until they are.
+
+        Args:
+            count: how many. One that a session takes is replaced in the background. Each takes as
+                much memory as an idle session. 0 drops them.
+
+        Raises:
+            IsoletError: the sandbox cannot be made.
+        """
+        await self._prewarm(count)
+
+    async def close(self) -> None:
+        """Forgets the sandbox. Its sessions stay, and it can be used again."""
+        self._forget()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
