@@ -1,6 +1,6 @@
 """Generates the modules of the synchronous API that differ from the asynchronous ones by `await`.
 
-`cargo xtask twins` writes them, and `cargo xtask lint` fails if one is out of date. A source must
+`cargo xtask generate` writes them, and `cargo xtask lint` fails if one is out of date. A source must
 not use asyncio itself: what waits in another way is in modules that are written by hand on both
 sides and have the same names, such as `_core`.
 """
@@ -42,7 +42,7 @@ IMPORTS = {
 }
 """The same of imports, by the folder of the source."""
 
-HEADER = "# Generated from `{source}` by `cargo xtask twins`: change that file.\n"
+HEADER = "# Generated from `{source}` by `cargo xtask generate`: change that file.\n"
 
 
 def generated(source: str, ruff: str) -> str:
@@ -69,7 +69,7 @@ def main() -> int:
         if path.exists() and path.read_text() == code:
             continue
         if options == ["--check"]:
-            print(f"`{path}` is not what `{source}` gives: run `cargo xtask twins`")
+            print(f"`{path}` is not what `{source}` gives: run `cargo xtask generate`")
             out_of_date = 1
         else:
             path.write_text(code)

@@ -70,7 +70,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 }
 
 /// Writes the modules of the package that are generated from others.
-pub(crate) fn twins() -> Result<ExitCode> {
+pub(crate) fn write_twins() -> Result<ExitCode> {
     let mut script = Command::new("python3");
     script.arg("scripts/unasync.py").arg(RUFF.by_pip()?);
     script.current_dir(process::root().join(PACKAGE));

@@ -14,6 +14,7 @@ mod cpython_tests;
 mod deny;
 mod dist;
 mod fuzz;
+mod generate;
 mod hosts;
 mod installed;
 mod junit;
@@ -74,7 +75,7 @@ Usage: cargo xtask COMMAND
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy                  check the rules of the house that no compiler knows
   lint                  look for mistakes in the JavaScript and the Python; installs linters into target/lint
-  twins                 write the modules of the Python package that are generated from those for asyncio
+  generate              write js/ops.d.ts, and the modules of the Python package that others for asyncio give
   deny                  check licences, bans and sources of the dependencies; installs cargo-deny into target/deny
   ci                    everything that has to pass, then how long each step and the slowest tests took
 
@@ -124,7 +125,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["lint"] => lint::run(),
-        ["twins"] => lint::twins(),
+        ["generate"] => generate::run(),
         ["deny"] => deny::run(),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {

@@ -1,4 +1,4 @@
-# Generated from `aio/_sandbox.py` by `cargo xtask twins`: change that file.
+# Generated from `aio/_sandbox.py` by `cargo xtask generate`: change that file.
 """The sandboxes of the synchronous API."""
 
 from __future__ import annotations

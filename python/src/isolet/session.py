@@ -1,4 +1,4 @@
-# Generated from `aio/session.py` by `cargo xtask twins`: change that file.
+# Generated from `aio/session.py` by `cargo xtask generate`: change that file.
 """The sessions of the synchronous API."""
 
 from __future__ import annotations

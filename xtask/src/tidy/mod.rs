@@ -3,6 +3,8 @@
 //! A rule is a function from the files of the repository to a list of complaints. The same rules
 //! run as a test, so `cargo test` finds what this command finds.
 
+mod lists;
+pub(crate) mod ops;
 mod paths;
 mod registry;
 mod rules;
@@ -156,7 +158,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 fn complaints(files: &[SourceFile]) -> Vec<String> {
-    let rules: [Rule; 11] = [
+    let rules: [Rule; 14] = [
         rules::files_say_what_they_are_for,
         rules::files_are_short,
         rules::lines_are_narrow,
@@ -166,6 +168,9 @@ fn complaints(files: &[SourceFile]) -> Vec<String> {
         rules::no_leftovers,
         rules::what_is_fuzzed_is_what_is_built,
         rules::top_level_is_known,
+        lists::the_guests_files_are_listed,
+        lists::ops_are_declared,
+        lists::tables_have_heads,
         paths::references_exist,
         registry::the_registry_entry_is_right,
     ];

@@ -62,7 +62,7 @@ fn line_that_may_be_wide_is_not_found() {
     let wide = "x".repeat(101);
     check("tests/a.rs", &format!("//! x\nlet a = \"{wide}\";\n"), &[]);
     check("fuzz/README.md", &format!("```\n{wide}\n```\n    {wide}\n"), &[]);
-    check("docs/a.md", &format!("| {wide} |\n* https://{wide}\n"), &[]);
+    check("docs/a.md", &format!("| {wide} |\n|-|\n* https://{wide}\n"), &[]);
     check("docs/a.md", &format!("[a]: https://{wide}\n"), &[]);
     check("src/a.rs", &format!("//! https://{wide}\n"), &[]);
     let found = "docs/a.md:1: has 111 columns (at most 100)";
@@ -233,4 +233,40 @@ fn registry_entry_that_differs_is_found() {
     assert_eq!(entry("0.9", "d"), [complaint]);
     let complaint = "server.json: its description has 101 characters (1 to 100)";
     assert_eq!(entry("1.0", &"x".repeat(101)), [complaint]);
+}
+
+#[test]
+fn file_of_the_guest_that_is_not_listed_is_found() {
+    let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+    let page = file("js/README.md", "| file | purpose |\n|-|-|\n| `a.js` | `py/a.py` |\n");
+    let files = [page, file("js/a.js", "// x\n"), file("js/py/b.py", "# x\n")];
+    assert_eq!(complaints(&files), ["js/README.md: does not list `py/b.py`"]);
+}
+
+#[test]
+fn op_that_is_declared_otherwise_is_found() {
+    let found = |golden: &str, declared: &str| {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        let source = "//! x\n#[op2(fast)]\npub(crate) fn op_isolet_a(at: f64) {\n";
+        complaints(&[
+            file("src/isolate/ops/a.rs", source),
+            file("js/ops.d.ts", declared),
+            file("tests/golden/ops.txt", golden),
+        ])
+    };
+    let declared = ops::declarations(["#[op2]\nfn op_isolet_a(at: f64) {\n"].into_iter()).unwrap();
+    let golden = "ours     op_isolet_a\nstubbed  op_b\n";
+    assert_eq!(found(golden, &declared), [""; 0]);
+    let old = "js/ops.d.ts: is out of date; `cargo xtask generate` writes it";
+    assert_eq!(found(golden, &declared.replace("number", "string")), [old]);
+    let lacks = "js/ops.d.ts: lacks `op_isolet_b`, which is in tests/golden/ops.txt";
+    assert_eq!(found("ours     op_isolet_b\n", &declared), [lacks]);
+}
+
+#[test]
+fn table_that_is_cut_in_two_is_found() {
+    let table = "| a | b |\n|-|:-:|\n| 1 | 2 |\n";
+    check("docs/a.md", &format!("x\n\n{table}\n```\n| 1 |\n```\n"), &[]);
+    let cut = format!("{table}\n| 3 | 4 |\n");
+    check("docs/a.md", &cut, &["docs/a.md:5: begins a table without a head"]);
 }

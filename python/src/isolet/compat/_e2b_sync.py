@@ -1,4 +1,4 @@
-# Generated from `compat/_e2b_async.py` by `cargo xtask twins`: change that file.
+# Generated from `compat/_e2b_async.py` by `cargo xtask generate`: change that file.
 """`isolet.compat.e2b.Sandbox`."""
 
 from __future__ import annotations

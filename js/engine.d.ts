@@ -1,0 +1,104 @@
+// What the engine has besides the language: deno_core's `core` and `primordials`, and V8's own.
+
+/** A method as a function that takes the object first. */
+type Uncurried<T, F> = F extends (...args: infer A) => infer R ? (self: T, ...args: A) => R : never;
+
+/** The static members of a built-in: `ObjectKeys`. */
+type Statics<Name extends string, Class> = {
+  [Key in keyof Class & string as `${Name}${Capitalize<Key>}`]: Class[Key];
+};
+
+/** The methods of a built-in, `ArrayPrototypePush`, and its getters, `MapPrototypeGetSize`. */
+type Methods<Name extends string, T> = {
+  [Key in keyof T & string as `${Name}Prototype${Capitalize<Key>}`]: Uncurried<T, T[Key]>;
+} & {
+  [Key in keyof T & string as `${Name}PrototypeGet${Capitalize<Key>}`]: (self: T) => T[Key];
+};
+
+type BuiltIns = Methods<"Array", any[]> &
+  Methods<"ArrayBuffer", ArrayBuffer> &
+  Methods<"DataView", DataView> &
+  Methods<"Object", object> &
+  Methods<"Promise", Promise<any>> &
+  Methods<"String", string> &
+  Methods<"TypedArray", Uint8Array> &
+  Statics<"ArrayBuffer", ArrayBufferConstructor> &
+  Statics<"BigInt", BigIntConstructor> &
+  Statics<"JSON", JSON> &
+  Statics<"Math", Math> &
+  Statics<"Object", ObjectConstructor> &
+  Statics<"Promise", PromiseConstructor> &
+  Statics<"Reflect", typeof Reflect> &
+  Statics<"Symbol", SymbolConstructor>;
+
+declare module "ext:core/mod.js" {
+  /** The language's built-ins as they were before a guest could replace them. */
+  export const primordials: BuiltIns & {
+    ArrayPrototype: any[];
+    BigInt: BigIntConstructor;
+    Error: ErrorConstructor;
+    ErrorPrototype: Error;
+    FinalizationRegistry: FinalizationRegistryConstructor;
+    Number: NumberConstructor;
+    ObjectPrototype: object;
+    Promise: PromiseConstructor;
+    RangeError: RangeErrorConstructor;
+    RangeErrorPrototype: RangeError;
+    SafeMap: MapConstructor;
+    SafeSet: SetConstructor;
+    String: StringConstructor;
+    Symbol: SymbolConstructor;
+    TypeError: TypeErrorConstructor;
+    TypedArrayPrototypeGetSymbolToStringTag: (self: unknown) => string | undefined;
+    Uint32Array: Uint32ArrayConstructor;
+    Uint8Array: Uint8ArrayConstructor;
+    uncurryThis: <T, A extends any[], R>(
+      method: (this: T, ...args: A) => R,
+    ) => (self: T, ...args: A) => R;
+  };
+  export const core: {
+    createTimer(callback: () => void, delay: number, ...rest: unknown[]): number;
+    cancelTimer(timer: number): void;
+    setUnhandledPromiseRejectionHandler(handler: (promise: unknown, reason: any) => boolean): void;
+  };
+}
+
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: ArrayBuffer | ArrayBufferView);
+    static imports(module: Module): { module: string; name: string; kind: string }[];
+    static exports(module: Module): { name: string; kind: string }[];
+    static customSections(module: Module, name: string): ArrayBuffer[];
+  }
+  class Instance {
+    constructor(module: Module, imports?: object);
+    readonly exports: any;
+  }
+  class Memory {
+    constructor(descriptor: { initial: number; maximum?: number; shared?: boolean });
+    readonly buffer: ArrayBuffer;
+    grow(delta: number): number;
+  }
+  class Table {
+    constructor(descriptor: { element: string; initial: number; maximum?: number });
+    length: number;
+    get(index: number): any;
+    set(index: number, value?: any): void;
+    grow(delta: number, value?: any): number;
+  }
+  class Global {
+    constructor(descriptor: { value: string; mutable?: boolean }, value?: any);
+    value: any;
+  }
+  class Tag {
+    constructor(descriptor: { parameters: string[] });
+  }
+  class Exception {
+    constructor(tag: Tag, payload: unknown[], options?: { traceStack?: boolean });
+    is(tag: Tag): boolean;
+    getArg(tag: Tag, index: number): any;
+  }
+  class RuntimeError extends Error {}
+  class CompileError extends Error {}
+  class LinkError extends Error {}
+}
