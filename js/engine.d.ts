@@ -15,6 +15,17 @@ type Methods<Name extends string, T> = {
   [Key in keyof T & string as `${Name}PrototypeGet${Capitalize<Key>}`]: (self: T) => T[Key];
 };
 
+/** A property as TypeScript has it, but without a prototype, as ours are made. */
+type Descriptor = PropertyDescriptor & { __proto__?: null };
+
+/** What is declared otherwise: what we look for is there, and objects have no prototype. */
+type Replaced = {
+  ObjectDefineProperty(target: object, key: PropertyKey, descriptor: Descriptor): any;
+  ObjectGetOwnPropertyDescriptor(target: object, key: PropertyKey): any;
+  ObjectPrototypeIsPrototypeOf(self: object, of: unknown): boolean;
+  ReflectDefineProperty(target: object, key: PropertyKey, descriptor: Descriptor): boolean;
+};
+
 type BuiltIns = Methods<"Array", any[]> &
   Methods<"ArrayBuffer", ArrayBuffer> &
   Methods<"DataView", DataView> &
@@ -33,7 +44,7 @@ type BuiltIns = Methods<"Array", any[]> &
 
 declare module "ext:core/mod.js" {
   /** The language's built-ins as they were before a guest could replace them. */
-  export const primordials: BuiltIns & {
+  export const primordials: Omit<BuiltIns, keyof Replaced> & Replaced & {
     ArrayPrototype: any[];
     BigInt: BigIntConstructor;
     Error: ErrorConstructor;
@@ -63,6 +74,11 @@ declare module "ext:core/mod.js" {
   };
 }
 
+interface ErrorConstructor {
+  /** How many lines V8 notes of the stack. */
+  stackTraceLimit: number;
+}
+
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: ArrayBuffer | ArrayBufferView);
@@ -74,10 +90,16 @@ declare namespace WebAssembly {
     constructor(module: Module, imports?: object);
     readonly exports: any;
   }
+  /** An import that suspends the stack until its promise is settled. */
+  class Suspending {
+    constructor(wait: (...args: any[]) => Promise<any>);
+  }
   class Memory {
     constructor(descriptor: { initial: number; maximum?: number; shared?: boolean });
     readonly buffer: ArrayBuffer;
     grow(delta: number): number;
+    toFixedLengthBuffer?(): ArrayBuffer;
+    toResizableBuffer?(): ArrayBuffer;
   }
   class Table {
     constructor(descriptor: { element: string; initial: number; maximum?: number });
@@ -87,7 +109,7 @@ declare namespace WebAssembly {
     grow(delta: number, value?: any): number;
   }
   class Global {
-    constructor(descriptor: { value: string; mutable?: boolean }, value?: any);
+    constructor(descriptor: { __proto__?: null; value: string; mutable?: boolean }, value?: any);
     value: any;
   }
   class Tag {
@@ -101,4 +123,10 @@ declare namespace WebAssembly {
   class RuntimeError extends Error {}
   class CompileError extends Error {}
   class LinkError extends Error {}
+}
+
+/** Of `globals.js`, for the modules after it. */
+declare class TextDecoder {
+  constructor(label?: string, options?: { fatal?: unknown });
+  decode(data?: ArrayBuffer | ArrayBufferView): string;
 }

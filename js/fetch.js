@@ -40,6 +40,7 @@ function failure(error) {
 
 class Headers {
   #pairs = [];
+  /** @param {any} [init] */
   constructor(init = undefined) {
     if (init === undefined || init === null) return;
     const pairs = typeof init[Symbol.iterator] === "function" ? init : Object.entries(init);
@@ -118,6 +119,7 @@ function bodyOf(body) {
 }
 
 class Request {
+  /** @param {any} [init] */
   constructor(resource, init = undefined) {
     const base = resource instanceof Request ? resource : undefined;
     this.url = base?.url ?? `${resource}`;

@@ -138,6 +138,7 @@ const LABELS = { __proto__: null, utf8: "utf-8", "utf-16": "utf-16le", ascii: "l
 class TextDecoder {
   #encoding;
   #fatal;
+  /** @param {{ fatal?: unknown }} [options] */
   constructor(label = "utf-8", options = undefined) {
     const name = StringPrototypeToLowerCase(`${label}`);
     this.#encoding = ArrayPrototypeIndexOf(ENCODINGS, LABELS[name] ?? name);
@@ -232,7 +233,9 @@ export function schedule(callback, delay = 0) {
 }
 
 class MessagePort {
+  /** @type {((event: { data: unknown }) => void) | null} */
   onmessage = null;
+  /** @type {any} */
   peer = null;
   postMessage(data) {
     const { peer } = this;
@@ -277,7 +280,7 @@ class AbortSignal {
   }
 }
 const { trigger } = AbortSignal;
-delete AbortSignal.trigger;
+delete /** @type {any} */ (AbortSignal).trigger;
 
 class AbortController {
   signal = new AbortSignal();

@@ -39,17 +39,18 @@ export class Libraries {
   #kept;
   /** Whether the image is made, which keeps the libraries' bytes. */
   #makesImage;
-  /** What has happened since `begin`. */
+  /** What has happened since `begin`. @type {any} */
   #notes = null;
   /** The library that is about to be compiled. */
   #compiling = null;
   #group = 0;
+  /** What Pyodide's module works on. @type {any} */
   #own = null;
   /** While libraries are loaded that are in the image. */
   #isBooting = false;
-  /** Where the files of a saved session's libraries are. */
+  /** Where the files of a saved session's libraries are. @type {any} */
   #FS = null;
-  /** Where the libraries are that are being restored. */
+  /** Where the libraries are that are being restored. @type {any} */
   #places = null;
 
   constructor(linking, kept, makeImage) {

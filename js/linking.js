@@ -119,6 +119,7 @@ export class Linking {
   #choices;
   #places;
   #isPlaced;
+  /** What is linked when all of it is asked for. @type {any} */
   #rest = null;
 
   /**

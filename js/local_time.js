@@ -103,7 +103,7 @@ export class LocalTime {
     fields[YEAR] = date.getUTCFullYear() - 1900;
     fields[WEEKDAY] = date.getUTCDay();
     const first = new Date(date).setUTCMonth(0, 1);
-    fields[YEAR_DAY] = Math.round((date - first) / (DAY_SECONDS * 1000));
+    fields[YEAR_DAY] = Math.round((date.getTime() - first) / (DAY_SECONDS * 1000));
     fields[IS_SUMMER] = isSummer;
     fields[OFFSET] = offset;
   }

@@ -32,9 +32,14 @@ const MOST_STEPS = 3;
 const MOST_LOOKED_AT = 20000;
 
 export class Objects {
+  /** Pyodide's tables, which are arrays of JavaScript. @type {any} */
   #objects = null;
+  /** @type {any} */
   #immortals = null;
-  /** From objects to references, for those that Python refers to once however often it asks. */
+  /**
+   * From objects to references, for those that Python refers to once however often it asks.
+   * @type {any}
+   */
   #unique = null;
   #begun = [];
   #globals = new SafeMap();
@@ -122,6 +127,7 @@ export class Objects {
 
   /** Fills the tables as they were. */
   restore({ places, immortals, unique }) {
+    /** @type {Map<any, any> | null} */
     let paths = null;
     const found = (path) => {
       if (paths === null) {
@@ -153,6 +159,7 @@ export class Objects {
     const places = [];
     const foreign = [];
     const indices = new SafeMap();
+    /** @type {Map<any, any> | null} */
     let paths = null;
     for (let i = 0; i < this.#objects.length; i++) {
       const object = at(this.#objects, i);

@@ -21,6 +21,7 @@ export class Parking {
    */
   park(number, timeout, thread) {
     return new Promise((resolve) => {
+      /** @type {{ __proto__: null, resolve: Function, thread: number, timer?: number }} */
       const entry = { __proto__: null, resolve, thread, timer: undefined };
       this.#parked.set(number, entry);
       if (timeout >= 0) entry.timer = setTimeout(() => this.#end(number, TIMED_OUT), timeout);

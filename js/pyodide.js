@@ -249,6 +249,7 @@ export async function boot(createModule, makeImage) {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   const suspensions = new Suspensions(op_isolet_interrupted);
+  /** @type {any} */
   const booted = {
     __proto__: null,
     Module: null,
@@ -262,6 +263,7 @@ export async function boot(createModule, makeImage) {
     saving: null,
     stdlib: null,
   };
+  /** @type {any} */
   const image = makeImage
     ? { places: null, libraries: null, textOutput: null }
     : JSON.parse(op_isolet_image_config());

@@ -37,7 +37,7 @@ const bufferOf = uncurryThis(ObjectGetOwnPropertyDescriptor(Memory.prototype, "b
 
 export class Saving {
   objects = new Objects();
-  /** Updates Emscripten's views of the memory. */
+  /** Updates Emscripten's views of the memory. @type {any} */
   grown = null;
   #Module;
   #memory;

@@ -48,6 +48,7 @@ const {
   ReflectApply,
 } = primordials;
 
+/** What `start` makes; the host calls nothing else before. @type {any} */
 let session = null;
 
 /** What a promise resolves to, or -1 if that takes longer than `timeout` milliseconds. */

@@ -7,6 +7,7 @@ import { op_isolet_stdin, op_isolet_write } from "ext:core/ops";
  */
 const EINTR = 27;
 
+/** @returns {object} */
 function writer(stream) {
   return {
     __proto__: null,

@@ -162,7 +162,7 @@ export class Suspensions {
     const wait = async (x, y) => {
       const entry = {
         __proto__: null,
-        end: undefined,
+        end: /** @type {(() => void) | undefined} */ (undefined),
         isEnding: false,
         isEnded: false,
         isAlarmed: false,

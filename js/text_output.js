@@ -63,7 +63,7 @@ export class TextOutput {
   /** `TextIOWrapper.write` and `print`, as `linking.js` takes them. */
   choices;
   #memory;
-  /** Views of the memory, which are empty once it has grown. */
+  /** Views of the memory, which are empty once it has grown. @type {any} */
   #words = [];
   #bytes;
   /** Those whose `write` is here, each with its file in Emscripten. */

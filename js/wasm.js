@@ -55,7 +55,10 @@ function demandNew(target, name) {
   if (target === undefined) throw new TypeError(`WebAssembly.${name} must be invoked with 'new'`);
 }
 
-/** What is to be told of each module that is compiled by `new`. */
+/**
+ * What is to be told of each module that is compiled by `new`.
+ * @type {{ __proto__: null, tell: ((module: WebAssembly.Module) => void) | null }}
+ */
 export const compiled = { __proto__: null, tell: null };
 
 function Module(bytes) {
@@ -78,6 +81,7 @@ function Memory(descriptor) {
   if (address !== undefined && `${address}` !== "i32") {
     throw new TypeError("WebAssembly.Memory(): memories of 64 bits are not supported");
   }
+  /** @type {any} */
   const plain = { __proto__: null };
   if (initial !== undefined) plain.initial = Number(initial);
   if (minimum !== undefined) plain.minimum = Number(minimum);

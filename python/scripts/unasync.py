@@ -1,8 +1,8 @@
 """Generates the modules of the synchronous API that differ from the asynchronous ones by `await`.
 
-`cargo xtask generate` writes them, and `cargo xtask lint` fails if one is out of date. A source must
-not use asyncio itself: what waits in another way is in modules that are written by hand on both
-sides and have the same names, such as `_core`.
+`cargo xtask generate` writes them, and `cargo xtask lint` fails if one is out of date. A source
+must not use asyncio itself: what waits in another way is in modules that are written by hand on
+both sides and have the same names, such as `_core`.
 """
 
 from __future__ import annotations

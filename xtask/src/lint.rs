@@ -14,6 +14,7 @@ use crate::process;
 
 /// From npm.
 const OXLINT: Tool = Tool { package: "oxlint", program: "oxlint", version: "1.94.0" };
+const TYPESCRIPT: Tool = Tool { package: "typescript", program: "tsc", version: "7.0.2" };
 
 /// From PyPI.
 const RUFF: Tool = Tool { package: "ruff", program: "ruff", version: "0.17.6" };
@@ -40,7 +41,7 @@ const PACKAGE: &str = "python";
 
 /// Runs every check, so that one run tells of all mistakes.
 pub(crate) fn run() -> Result<ExitCode> {
-    let oxlint = OXLINT.by_npm()?;
+    let (oxlint, tsc) = (OXLINT.by_npm()?, TYPESCRIPT.by_npm()?);
     let (ruff, mypy) = (RUFF.by_pip()?, MYPY.by_pip()?);
     let mut checks = Vec::new();
     let mut check = |program: &PathBuf, directory: &str, args: &[&str], paths: &[&str]| {
@@ -48,7 +49,10 @@ pub(crate) fn run() -> Result<ExitCode> {
         command.args(args).args(paths).current_dir(process::root().join(directory));
         checks.push(command);
     };
-    check(&oxlint, "", &["--quiet", "--config", "xtask/lint/oxlint.json"], JAVASCRIPT);
+    // Declarations are no code.
+    let args = ["--quiet", "--config", "xtask/lint/oxlint.json", "--ignore-pattern", "*.d.ts"];
+    check(&oxlint, "", &args, JAVASCRIPT);
+    check(&tsc, "", &["--project", "xtask/lint/tsconfig.json"], &[]);
     let quiet = ["check", "--quiet", "--no-cache"];
     check(&ruff, "", &[&quiet[..], &["--config", "xtask/lint/ruff.toml"]].concat(), PYTHON);
     check(&ruff, PACKAGE, &quiet, &["."]);
