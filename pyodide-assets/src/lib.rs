@@ -8,6 +8,7 @@
 //! - [`patches`] returns those changes; the crate itself applies none.
 //! - [`Assets::open`] reads the files of a directory and returns only bytes that match the lock.
 //! - [`verify`] reports the state of a directory, file by file.
+//! - `http` makes the client of what isolet itself requests.
 //! - [`fetch`] fills a directory, by npm or over HTTPS, and does not touch correct files.
 //!
 //! # Features
@@ -15,7 +16,7 @@
 //! | name | what it adds | default |
 //! |-|-|-|
 //! | `fetch` | [`fetch`] | yes |
-//! | `download` | `Downloader`, which [`fetch`] uses | with `fetch` |
+//! | `download` | `Downloader` and its client `http`, which [`fetch`] uses | with `fetch` |
 //! | `progress` | `Bar`, a progress bar on standard error | no |
 
 mod assets;
@@ -25,6 +26,8 @@ mod download;
 mod error;
 #[cfg(feature = "fetch")]
 mod fetch;
+#[cfg(feature = "download")]
+pub mod http;
 mod lock;
 mod patches;
 mod progress;
@@ -37,10 +40,12 @@ mod tests;
 pub use crate::assets::Assets;
 pub use crate::digest::Digest;
 #[cfg(feature = "download")]
-pub use crate::download::{Authorities, DownloadError, Downloader, Help, Wanted};
+pub use crate::download::{DownloadError, Downloader, Wanted};
 pub use crate::error::Error;
 #[cfg(feature = "fetch")]
 pub use crate::fetch::{FetchOptions, FetchReport, Npm, Origin, fetch};
+#[cfg(feature = "download")]
+pub use crate::http::{Authorities, Help};
 pub use crate::lock::{Lock, LockedFile, Tarball, lock};
 pub use crate::patches::{Patch, patches};
 #[cfg(feature = "progress")]

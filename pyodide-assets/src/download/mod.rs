@@ -5,15 +5,12 @@
 //! download is kept as `NAME.part` and resumed. A file gets its name only when it is complete and
 //! has its digest.
 
-mod authorities;
-mod client;
 mod dir_lock;
 mod part;
 pub(crate) mod place;
 mod report;
 mod transfer;
 
-use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::pin::pin;
@@ -27,17 +24,19 @@ use futures_util::future::{Either, pending, select};
 use futures_util::{StreamExt, stream};
 use reqwest::Client;
 
-pub use self::authorities::Authorities;
 pub(crate) use self::dir_lock::DirLock;
 use self::report::{News, Reporter};
 use self::transfer::{Stop, Transfer};
 use crate::error::plain;
+use crate::http::{self, Authorities, Failure, Help};
 use crate::{Digest, Error, LockedFile, Progress};
 
 /// How many files are downloaded at once.
 const AT_ONCE: usize = 4;
 /// How long to wait before the second request of a file; twice as long before each further one.
 const BACKOFF: Duration = Duration::from_millis(250);
+/// How long the server may be silent, even in the middle of a file.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often to look whether anybody waits for a download.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -121,28 +120,6 @@ pub enum DownloadError {
     },
 }
 
-/// What might help against a failure. Its text is part of a sentence for a user of the command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Help {
-    /// To trust another certificate authority.
-    Authority,
-    /// To name a proxy.
-    Proxy,
-}
-
-impl fmt::Display for Help {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Authority => {
-                "if this network has its own certificate authority, name its file with \
-                 `--ca-file` or the variable `SSL_CERT_FILE`"
-            }
-            Self::Proxy => "if this network needs a proxy, name it with the variable `HTTPS_PROXY`",
-        })
-    }
-}
-
 /// Why one request did not deliver what was asked for.
 #[derive(Debug)]
 struct Obstacle {
@@ -161,6 +138,12 @@ impl Obstacle {
 
     fn passing(reason: String) -> Self {
         Self { reason, help: None, is_final: false, wait: None }
+    }
+}
+
+impl From<Failure> for Obstacle {
+    fn from(Failure { reason, help, is_final }: Failure) -> Self {
+        Self { reason, help, is_final, wait: None }
     }
 }
 
@@ -238,7 +221,9 @@ impl Downloader {
         let lost = |reason| DownloadError::of(files, reason);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| lost(plain(&error)))?;
-        let client = &client::client(&self.authorities).map_err(lost)?;
+        let client = http::client(&self.authorities).map_err(lost)?;
+        let client = client.read_timeout(SILENCE_TIMEOUT).build();
+        let client = &client.map_err(|error| lost(format!("this program has no TLS: {error}")))?;
         let transfers = files.iter().enumerate().map(move |(index, file)| {
             let news = Reporter::new(news.clone(), index);
             async move { self.transfer(client, file, dir, &news).await }

@@ -9,8 +9,9 @@ use tokio::time::{Instant, sleep};
 
 use super::part::Part;
 use super::report::Reporter;
-use super::{Obstacle, Wanted, client, place};
+use super::{Obstacle, Wanted, place};
 use crate::Error;
+use crate::http::Failure;
 
 /// How often a file is requested from one URL.
 const ATTEMPTS: u32 = 4;
@@ -111,8 +112,7 @@ impl Transfer<'_> {
     /// Requests the missing bytes and appends what arrives.
     async fn request(&self, state: &mut State<'_>) -> Result<(), Stop> {
         let start = state.part.length();
-        let response =
-            client::get(self.client, self.url, start, state.tag.as_deref(), state.deadline).await?;
+        let response = self.get(start, state.tag.as_deref(), state.deadline).await?;
         let status = response.status();
         let size = match status.as_u16() {
             OK => {
@@ -154,6 +154,27 @@ impl Transfer<'_> {
         self.receive(response, size.or(expected.exact()), state).await
     }
 
+    /// Requests the file, or its bytes from `start` on. `tag` is the `ETag` of the bytes before.
+    ///
+    /// The client follows up to ten redirects and decodes nothing.
+    async fn get(
+        &self,
+        start: u64,
+        tag: Option<&str>,
+        deadline: Instant,
+    ) -> Result<Response, Obstacle> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let request = self.client.get(self.url).timeout(left);
+        let mut request = request.header(header::ACCEPT_ENCODING, "identity");
+        if start > 0 {
+            request = request.header(header::RANGE, format!("bytes={start}-"));
+            if let Some(tag) = tag {
+                request = request.header(header::IF_RANGE, tag);
+            }
+        }
+        request.send().await.map_err(|error| Failure::of(&error, self.url).into())
+    }
+
     /// Appends the body, which has its end at `size`, if that is known.
     async fn receive(
         &self,
@@ -168,7 +189,7 @@ impl Transfer<'_> {
             let chunk = match response.chunk().await {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
-                Err(error) => return Err(client::obstacle(&error, self.url).into()),
+                Err(error) => return Err(Obstacle::from(Failure::of(&error, self.url)).into()),
             };
             let bytes = chunk.len() as u64;
             if part.length() + bytes > max {

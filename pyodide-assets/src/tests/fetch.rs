@@ -114,8 +114,10 @@ fn useless_answers_are_named() {
 fn next_source_is_tried_and_every_reason_told() {
     let dir = TestDir::new();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (closed, empty) =
-        (format!("http://{closed}/{{file}}"), Server::start(|_, _| Answer::Status(404, "")));
+    let (closed, empty) = (
+        format!("http://0.0.0.0:{}/{{file}}", closed.port()),
+        Server::start(|_, _| Answer::Status(404, "")),
+    );
     let two = options([closed.as_str(), &empty.source()]);
     let fetch = |options: &FetchOptions| {
         fetch_locked(&fake_lock(), &dir, options, OsStr::new(NO_NPM), &mut Silent)

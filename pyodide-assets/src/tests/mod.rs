@@ -22,7 +22,8 @@ use crate::{Digest, Error, FetchOptions, FetchReport, Lock, Silent, assets};
 const NO_NPM: &str = "isolet-test-no-such-npm";
 
 /// What a message says at its end if nobody could be reached.
-const HELP: &str = "; if this network needs a proxy, name it with the variable `HTTPS_PROXY`";
+const HELP: &str = "; if this network needs a proxy, name it with the variable `HTTPS_PROXY`, or \
+     `HTTP_PROXY` for `http://`";
 
 /// Returns the content of the fake release's file `name`.
 fn content(name: &str) -> Vec<u8> {

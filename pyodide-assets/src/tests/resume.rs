@@ -48,12 +48,12 @@ fn transfer_that_keeps_breaking_is_continued_by_the_next_run() {
 #[test]
 fn lost_network_keeps_what_was_received() {
     let dir = interrupted(&content(WASM)[..CUT]);
-    let nobody = "http://127.0.0.1:9/{file}";
+    let nobody = "http://0.0.0.0:9/{file}";
     let error = fetch_from(nobody, &dir).unwrap_err().to_string();
     assert_eq!(
         error,
         format!(
-            "cannot fetch Pyodide 1.2.3: `http://127.0.0.1:9/pyodide.asm.wasm`: connection \
+            "cannot fetch Pyodide 1.2.3: `http://0.0.0.0:9/pyodide.asm.wasm`: connection \
              refused{HELP}"
         )
     );

@@ -134,13 +134,20 @@ fn a_wrong_file_of_one_source_is_replaced_by_that_of_the_next() {
 }
 
 #[test]
-fn what_nobody_answers_suggests_a_proxy() {
+fn a_server_that_does_not_answer_suggests_a_proxy_unless_it_is_this_machine() {
     let dir = TestDir::new();
-    let sources = ["http://127.0.0.1:9/{file}".to_owned()];
-    let error = downloader(&sources).download(&[wanted(NAME)], &dir, &mut Silent).unwrap_err();
-    match error {
-        DownloadError::Remote { help, .. } => assert_eq!(help, Some(Help::Proxy)),
-        error @ DownloadError::Local(_) => panic!("{error}"),
+    for (source, expected) in [
+        ("http://0.0.0.0:9/{file}", Some(Help::Proxy)),
+        ("http://127.0.0.1:9/{file}", None),
+        ("http://[::1]:9/{file}", None),
+        ("http://localhost:9/{file}", None),
+    ] {
+        let sources = [source.to_owned()];
+        let error = downloader(&sources).download(&[wanted(NAME)], &dir, &mut Silent).unwrap_err();
+        match error {
+            DownloadError::Remote { help, .. } => assert_eq!(help, expected, "{source}"),
+            error @ DownloadError::Local(_) => panic!("{error}"),
+        }
     }
 }
 
