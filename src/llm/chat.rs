@@ -1,19 +1,17 @@
 //! A language model of a server with the API `/chat/completions`.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER, USER_AGENT};
-use hyper::{Method, Request, StatusCode};
+use hyper::StatusCode;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use url::{Position, Url};
 
 use super::{Answer, MAX_ANSWER_BYTES, asking_for_json};
 use crate::data::tool::ToolError;
-use crate::support::http_connections::Connections;
+use crate::support::http_client;
 
 /// The maximum size of a response, in bytes: of an answer with what JSON adds to it.
 const MAX_RESPONSE_BYTES: usize = 2 * MAX_ANSWER_BYTES;
@@ -31,7 +29,7 @@ const SECRET: &str = "[secret]";
 
 #[derive(Clone)]
 pub(super) struct Chat {
-    connections: Arc<Connections>,
+    url: Url,
     model: Option<String>,
     key: Option<String>,
 }
@@ -61,7 +59,7 @@ struct Usage {
 
 impl Chat {
     pub(super) fn new(url: Url) -> Self {
-        Self { connections: Arc::new(Connections::new(url)), model: None, key: None }
+        Self { url, model: None, key: None }
     }
 
     pub(super) fn set_model(&mut self, model: String) {
@@ -103,42 +101,33 @@ impl Chat {
 
     /// Sends a request. Returns the status, for how long the server asks to wait, and the body.
     async fn send(&self, body: Bytes) -> Result<(StatusCode, Option<Duration>, Bytes), ToolError> {
-        let url = self.connections.url();
-        let gone = |error: &dyn std::fmt::Display| {
-            let server = &url[..Position::AfterPort];
+        let gone = |error: std::io::Error| {
+            let server = &self.url[..Position::AfterPort];
             let message =
                 format!("the language model's server `{server}` cannot be reached: {error}");
             ToolError::new("ConnectionError", message)
         };
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(&url[Position::BeforePath..Position::AfterQuery])
-            .header(HOST, &url[Position::BeforeHost..Position::AfterPort])
-            .header(USER_AGENT, concat!("isolet/", env!("CARGO_PKG_VERSION")))
-            .header(CONTENT_TYPE, "application/json");
+        let client = http_client::client().await.map_err(gone)?;
+        let mut request = client.post(self.url.clone()).header(CONTENT_TYPE, "application/json");
         if let Some(key) = &self.key {
-            let header = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+            let mut header = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
                 let message = "the language model's key has a character that no header may have";
                 ToolError::new("RuntimeError", message)
             })?;
+            header.set_sensitive(true);
             request = request.header(AUTHORIZATION, header);
         }
-        let request = request.body(Full::new(body)).map_err(|error| gone(&error))?;
-        let response = self.connections.send(request).await.map_err(|error| gone(&error))?;
+        let response = http_client::send(request.body(body)).await.map_err(gone)?;
         let status = response.status();
         let pause = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let pause = pause.and_then(|value| value.parse().ok()).map(Duration::from_secs);
-        let body = Limited::new(response.into_body(), MAX_RESPONSE_BYTES).collect().await;
-        match body {
-            Ok(body) => Ok((status, pause, body.to_bytes())),
-            Err(error) if error.is::<LengthLimitError>() => {
-                let message = format!(
-                    "the language model's response has more than {MAX_RESPONSE_BYTES} bytes"
-                );
-                Err(ToolError::new("RuntimeError", message))
-            }
-            Err(error) => Err(gone(&error)),
-        }
+        let body = http_client::whole(response.into_body(), MAX_RESPONSE_BYTES).await;
+        let body = body.map_err(gone)?.ok_or_else(|| {
+            let message =
+                format!("the language model's response has more than {MAX_RESPONSE_BYTES} bytes");
+            ToolError::new("RuntimeError", message)
+        })?;
+        Ok((status, pause, body))
     }
 
     fn read(&self, text: &Bytes) -> Result<Answer, ToolError> {

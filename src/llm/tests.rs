@@ -171,6 +171,9 @@ async fn a_server_that_is_not_there_or_talks_nonsense_is_an_exception() {
     let llm = Llm::url(&format!("http://{gone}")).unwrap();
     let error = ask(&llm, "p", 1).await.unwrap_err();
     assert_eq!(error.type_name(), "ConnectionError");
+    let message = error.message();
+    assert!(message.starts_with(&format!("the language model's server `http://{gone}` cannot be")));
+    assert!(message.ends_with("reached: connection refused"), "{message}");
     let (url, _requests) =
         server(vec![("200 OK", "[]".to_owned()), ("200 OK", "{\"choices\": []}".to_owned())]);
     let llm = Llm::url(&url).unwrap();
@@ -178,6 +181,45 @@ async fn a_server_that_is_not_there_or_talks_nonsense_is_an_exception() {
     assert!(error.message().contains("answered no completion"), "{error}");
     let error = ask(&llm, "p", 1).await.unwrap_err();
     assert!(error.message().contains("answered without a text"), "{error}");
+}
+
+#[tokio::test]
+async fn a_response_that_is_too_long_is_an_exception() {
+    let (url, _requests) = server(vec![completion(&"x".repeat(8 << 20), 1)]);
+    let error = ask(&Llm::url(&url).unwrap(), "p", 1).await.unwrap_err();
+    assert_eq!(error.message(), "the language model's response has more than 8388608 bytes");
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed_with_the_key() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let to =
+        format!("307 Temporary Redirect\r\nlocation: http://{}", elsewhere.local_addr().unwrap());
+    let (url, _requests) = server(vec![(to.leak(), "go there".to_owned())]);
+    let llm = Llm::url(&url).unwrap().key("sk-canary-3");
+    let error = ask(&llm, "p", 1).await.unwrap_err();
+    let message = error.message();
+    assert!(message.contains("answered HTTP 307 Temporary Redirect: go there"), "{message}");
+    assert!(elsewhere.accept().is_err());
+}
+
+#[tokio::test]
+async fn a_server_that_takes_too_long_is_hung_up_on() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, seen) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        // It ends when the client hangs up.
+        let _ = stream.read_to_end(&mut asked);
+        sender.send(asked)
+    });
+    let llm = Llm::url(&url).unwrap().timeout(Duration::from_secs(1));
+    let error = ask(&llm, "p", 1).await.unwrap_err();
+    assert_eq!(error.message(), "the language model did not answer within 1 s");
+    assert!(seen.recv_timeout(LONGEST).unwrap().starts_with(b"POST /chat/completions "));
 }
 
 #[tokio::test]

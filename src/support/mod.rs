@@ -13,7 +13,7 @@ pub(crate) mod clock;
 #[cfg(target_os = "linux")]
 pub(crate) mod control_groups;
 #[cfg(feature = "mcp")]
-pub(crate) mod http_connections;
+pub(crate) mod http_client;
 #[cfg(feature = "mcp")]
 pub(crate) mod json;
 pub(crate) mod lock;

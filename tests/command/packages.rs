@@ -1,19 +1,9 @@
 //! Tests of `isolet packages`, and of private certificate authorities.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::Command;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-
 use isolet_pyodide_assets::Digest;
 use serde_json::Value;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
+use crate::endpoint::{Endpoint, certificates};
 use isolet_test_support::{Ran, Scratch, command, wheel};
 
 fn run(scratch: &Scratch, cache: &str, args: &[&str]) -> Ran {
@@ -77,68 +67,21 @@ fn a_fetch_tells_in_json_what_it_wrote_or_why_it_did_not() {
     assert_eq!(code, Some(2));
 }
 
-/// Makes a private authority (`ca.pem`) and a server's certificate (`server.pem`, `key.pem`).
-fn certificates(dir: &Path) {
-    let make = |subject: &str, key: &str, out: &str, more: &[&str]| {
-        let mut command = Command::new("openssl");
-        command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
-        command.args(["-nodes", "-days", "2", "-subj", subject, "-keyout", key, "-out", out]);
-        let output = command.args(more).current_dir(dir).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
-    make("/CN=a private authority", "ca.key", "ca.pem", &[]);
-    let names = "subjectAltName=IP:127.0.0.1";
-    let leaf = "basicConstraints=critical,CA:FALSE";
-    let signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-addext", names, "-addext", leaf];
-    make("/CN=server", "key.pem", "server.pem", &signed);
-}
-
-/// Starts a server that answers `hello` on so many connections. Returns its address.
-fn tls_server(dir: &Path, connections: usize) -> (String, JoinHandle<()>) {
-    let pem = |name: &str| std::fs::read(dir.join(name)).unwrap();
-    let certificate = CertificateDer::from_pem_slice(&pem("server.pem")).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(&pem("key.pem")).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let config = Arc::new(config);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let thread = thread::spawn(move || {
-        for stream in listener.incoming().take(connections) {
-            let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
-            let mut stream = StreamOwned::new(connection, stream.unwrap());
-            // A client that does not trust the server hangs up.
-            if stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {
-                let answer =
-                    b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 5\r\n\r\nhello";
-                stream.write_all(answer).unwrap();
-                stream.conn.send_close_notify();
-                stream.flush().unwrap();
-            }
-        }
-    });
-    (address, thread)
-}
-
 #[test]
 fn a_guest_trusts_a_private_authority_only_if_the_owner_names_it() {
     let scratch = Scratch::new("ca-guest");
     certificates(scratch.path());
-    let (address, server) = tls_server(scratch.path(), 2);
+    let server = Endpoint::with_tls(scratch.path(), "hello");
+    let address = &server.address;
     let ca = scratch.path().join("ca.pem");
     let ca = ca.to_str().unwrap();
     let url = format!("https://{address}/");
     let code = format!("import urllib.request as u; print(u.urlopen({url:?}).read().decode())");
-    let allowed = ["run", "--allow-net", &address];
+    let allowed = ["run", "--allow-net", address];
     let ran = run(&scratch, "cache", &[&allowed[..], &["-c", &code]].concat());
     assert!(ran.stderr.contains("UnknownIssuer"), "{}", ran.stderr);
     let ran = run(&scratch, "cache", &[&allowed[..], &["--ca-file", ca, "-c", &code]].concat());
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("hello\n", ""));
-    server.join().unwrap();
     // It allows no request by itself.
     let ran = run(&scratch, "cache", &["run", "--ca-file", ca, "-c", &code]);
     assert!(ran.stderr.contains("allow-net does not cover it"), "{}", ran.stderr);
@@ -148,7 +91,8 @@ fn a_guest_trusts_a_private_authority_only_if_the_owner_names_it() {
 fn packages_come_from_a_mirror_with_a_private_authority_only_if_the_owner_names_it() {
     let scratch = Scratch::new("ca-mirror");
     certificates(scratch.path());
-    let (address, server) = tls_server(scratch.path(), 2);
+    let server = Endpoint::with_tls(scratch.path(), "hello");
+    let address = &server.address;
     let ca = scratch.path().join("ca.pem");
     let mirror = format!("https://{address}/{{file}}");
     let with = ["run", "--with", "numpy==2.4.6", "--pyodide-packages", &mirror, "-c", ""];
@@ -162,7 +106,6 @@ fn packages_come_from_a_mirror_with_a_private_authority_only_if_the_owner_names_
     let ca_file = ["--ca-file", ca.to_str().unwrap()];
     let ran = run(&scratch, "cache", &[&with[..1], &ca_file, &with[1..]].concat());
     assert!(ran.stderr.contains("the server has 5 bytes") || ran.stderr.contains("wrong sha256"));
-    server.join().unwrap();
 }
 
 #[test]

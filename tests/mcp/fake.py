@@ -14,10 +14,12 @@ bad         one of its tools has no valid form
 many=N      it has N more tools
 catalogue=FILE   it has the tools of this file of `catalogues/` only, which return their arguments
 sse         over HTTP, it answers with events
+tls=DIR     over HTTP, it speaks TLS, with the certificate and the key in this directory
 token=TEXT  over HTTP, it wants this authorization
 raw         it has a tool that writes a line as its answer, ID in it being the call's number
 names       it has tools whose names look like something else
 late        it answers its first request only when there is a second one
+gone=FIFO   over HTTP, it writes a line to the file when a client that called `never` hangs up
 odd         over HTTP, its answers have no number; its events have other names, after signs of life
 loses=N     over HTTP, it forgets its session after each call, and refuses the next one with status N
 """
@@ -245,6 +247,11 @@ def http():
                     answer["id"] = None
             if message.get("method") == "subscriptions/listen":
                 answers = []
+            if "gone" in OPTIONS and (message.get("params") or {}).get("name") == "never":
+                self.rfile.read(1)
+                with open(OPTIONS["gone"], "w") as file:
+                    file.write("the client is gone\n")
+                return
             if not answers:
                 self.respond(202)
             elif "sse" in OPTIONS:
@@ -258,6 +265,13 @@ def http():
                 sessions.append("gone")
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if "tls" in OPTIONS:
+        import ssl
+
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        directory = OPTIONS["tls"]
+        context.load_cert_chain(f"{directory}/server.pem", f"{directory}/key.pem")
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     print(server.server_address[1], flush=True)
     server.serve_forever()
 

@@ -1,5 +1,9 @@
 //! Servers that are reached by streamable HTTP.
 
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
 use super::{HttpFake, Rig, ServerConfig, call, failed};
 use crate::data::value::Value;
 
@@ -66,10 +70,28 @@ async fn a_server_that_is_not_there_is_a_connection_error() {
         server.url.clone()
     };
     let rig = Rig::new();
+    let url = format!("{url}?key=sesame");
     let error = rig.hub(ServerConfig::http("fake", url)).tools("fake").await.unwrap_err();
     assert_eq!(error.type_name(), "ConnectionError");
+    assert_eq!(error.message(), "the server `fake` is not there: connection refused");
     let error = rig.hub(ServerConfig::http("fake", "ftp://x")).tools("fake").await.unwrap_err();
     assert!(error.message().contains("its URL has the scheme `ftp`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_hung_up_on() {
+    let rig = Rig::new();
+    let fifo = rig.path("gone");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let server = HttpFake::start(&["modern", &format!("gone={}", fifo.display())]);
+    let (sender, seen) = mpsc::channel();
+    std::thread::spawn(move || sender.send(std::fs::read_to_string(fifo)));
+    let config = ServerConfig::http("fake", &server.url).allow("*");
+    let hub = rig.builder(config).call_timeout(Duration::from_secs(1)).build().unwrap();
+    let error = failed(call(&hub, "never", []).await);
+    assert!(error.contains("took longer than 1 s and was cancelled"), "{error}");
+    let seen = seen.recv_timeout(Duration::from_mins(1)).unwrap();
+    assert_eq!(seen.unwrap(), "the client is gone\n");
 }
 
 #[tokio::test]

@@ -96,7 +96,8 @@ impl Connection {
             }
             Reached::Http { url, headers } => {
                 let url_of_server = server_url(url).map_err(StartFailure::certain)?;
-                let client = HttpClient::new(url_of_server, reader);
+                let client = HttpClient::new(url_of_server, reader).await;
+                let client = client.map_err(|error| StartFailure::certain(error.to_string()))?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = converted(headers).map_err(StartFailure::certain)?;
                 let transport = StreamableHttpClientTransport::with_client(client, config);

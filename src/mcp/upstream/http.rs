@@ -1,4 +1,4 @@
-//! Streamable HTTP: what `rmcp` asks of an HTTP client, over hyper and rustls.
+//! Streamable HTTP: what `rmcp` asks of an HTTP client.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, LOCATION, USER_AGENT, WWW_AUTHENTICATE};
-use hyper::http::{HeaderName, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::header::{ACCEPT, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
+use hyper::http::{HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use reqwest::Client;
 use rmcp::model::{
     ClientJsonRpcMessage, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
@@ -20,12 +20,12 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
-use url::{Position, Url};
+use url::Url;
 
 use super::answers::{self, Asked, Reader};
 use super::sse::{self, Pending};
 use crate::mcp::wire::Outline;
-use crate::support::http_connections::Connections;
+use crate::support::http_client::{self, Body};
 
 const SESSION: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
@@ -37,17 +37,17 @@ const SHOWN_BYTES: usize = 500;
 
 type Failure = StreamableHttpError<io::Error>;
 
-/// The client of one server. Redirects are not followed: the headers are for the server that the
-/// user named.
+/// The client of one server.
 #[derive(Clone)]
 pub(super) struct HttpClient {
-    connections: Arc<Connections>,
+    client: Client,
+    url: Url,
     reader: Reader,
 }
 
 impl HttpClient {
-    pub(super) fn new(url: Url, reader: Reader) -> Self {
-        Self { connections: Arc::new(Connections::new(url)), reader }
+    pub(super) async fn new(url: Url, reader: Reader) -> io::Result<Self> {
+        Ok(Self { client: http_client::client().await?, url, reader })
     }
 
     async fn send(
@@ -57,26 +57,17 @@ impl HttpClient {
         body: Option<Vec<u8>>,
         session: Option<&str>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Response<Incoming>, Failure> {
-        let url = self.connections.url();
-        let invalid =
-            |error: hyper::http::Error| StreamableHttpError::Client(io::Error::other(error));
-        let host = &url[Position::BeforeHost..Position::AfterPort];
-        let path = &url[Position::BeforePath..Position::AfterQuery];
-        let agent = concat!("isolet/", env!("CARGO_PKG_VERSION"));
-        let mut request = Request::builder().method(method).uri(path).header(HOST, host);
-        request = request.header(ACCEPT, accept).header(USER_AGENT, agent);
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, JSON);
+    ) -> Result<Response<Body>, Failure> {
+        let mut request = self.client.request(method, self.url.clone()).header(ACCEPT, accept);
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, JSON).body(body);
         }
         if let Some(session) = session {
             request = request.header(SESSION, session);
         }
-        let body = Full::new(Bytes::from(body.unwrap_or_default()));
-        let mut request = request.body(body).map_err(invalid)?;
         // Those of the configuration replace ours, as a user who sets them wants.
-        request.headers_mut().extend(headers.into_iter().map(|(name, value)| (Some(name), value)));
-        let response = self.connections.send(request).await.map_err(StreamableHttpError::Client)?;
+        let request = request.headers(headers.into_iter().collect::<HeaderMap>());
+        let response = http_client::send(request).await.map_err(StreamableHttpError::Client)?;
         let (status, headers) = (response.status(), response.headers());
         let text = |name: HeaderName| {
             headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
@@ -208,21 +199,16 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-fn has_type(response: &Response<Incoming>, wanted: &str) -> bool {
+fn has_type(response: &Response<Body>, wanted: &str) -> bool {
     let given = response.headers().get(CONTENT_TYPE).and_then(|given| given.to_str().ok());
     let essence = given.and_then(|given| given.split(';').next());
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(wanted))
 }
 
-async fn whole(response: Response<Incoming>, max_size: usize) -> Result<Bytes, Failure> {
-    let body = Limited::new(response.into_body(), max_size).collect().await;
-    body.map(http_body_util::Collected::to_bytes).map_err(|error| {
-        if error.is::<http_body_util::LengthLimitError>() {
-            StreamableHttpError::ResponseBodyTooLarge { max_size }
-        } else {
-            StreamableHttpError::Client(io::Error::other(error))
-        }
-    })
+async fn whole(response: Response<Body>, max_size: usize) -> Result<Bytes, Failure> {
+    let body = http_client::whole(response.into_body(), max_size).await;
+    let body = body.map_err(StreamableHttpError::Client)?;
+    body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size })
 }
 
 /// Returns the error that shows what a server said instead of an answer.

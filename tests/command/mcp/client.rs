@@ -70,7 +70,7 @@ impl Client {
     }
 
     /// Starts a server by this command.
-    pub(super) fn of(mut server: Command, is_modern: bool, capabilities: &Value) -> Self {
+    pub(crate) fn of(mut server: Command, is_modern: bool, capabilities: &Value) -> Self {
         let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(server.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();

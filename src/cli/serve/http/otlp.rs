@@ -3,17 +3,18 @@
 
 use std::env;
 use std::future::Future;
+use std::io::Write as _;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Error, Result, ensure};
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::client::conn::http1::handshake;
-use hyper::header::{HOST, HeaderValue};
+use http_body_util::{BodyExt, Limited};
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use isolet_pyodide_assets::http::{self, Authorities, Failure};
 use opentelemetry::global::BoxedTracer;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{SpanContext, TraceContextExt, TracerProvider};
@@ -22,7 +23,7 @@ use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfi
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tokio::net::TcpStream;
+use reqwest::redirect::Policy;
 use tokio::runtime::Handle;
 
 /// The variables that say where the collector is.
@@ -43,13 +44,13 @@ impl Exporter {
         let set = ENDPOINTS.iter().find_map(|name| Some((name, variable(name)?)));
         let Some((name, endpoint)) = set else { return Ok(None) };
         ensure!(
-            endpoint.starts_with("http://"),
-            "`{name}` is {endpoint:?}, and has to begin with `http://`: a collector near the node \
-             sends traces on over TLS"
+            endpoint.starts_with("http://") || endpoint.starts_with("https://"),
+            "`{name}` is {endpoint:?}, and has to begin with `http://` or `https://`"
         );
+        let client = Client::new(runtime).map_err(Error::msg)?;
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(Client(runtime.clone()))
+            .with_http_client(client)
             .with_protocol(Protocol::HttpBinary)
             .with_timeout(EXPORT_TIME)
             .build()
@@ -70,7 +71,7 @@ impl Exporter {
 
     /// Sends what waits. Takes as long as the collector may.
     pub(super) fn end(self) {
-        // Who does not get them says so in its own log.
+        // The client has said why they did not arrive.
         let _ = self.0.shutdown_with_timeout(EXPORT_TIME);
     }
 }
@@ -87,11 +88,27 @@ pub(super) fn parent(headers: &HeaderMap) -> SpanContext {
     context.span().span_context().clone()
 }
 
-/// Sends requests from a thread that is none of the runtime's.
+/// Sends requests by the tasks of a runtime, for a thread that is none of the runtime's.
 #[derive(Debug)]
-struct Client(Handle);
+struct Client {
+    runtime: Handle,
+    requests: reqwest::Client,
+    /// The last request failed, and the operator has been told why.
+    is_failing: Arc<AtomicBool>,
+}
 
 type Sent = Result<Response<Bytes>, HttpError>;
+
+impl Client {
+    /// The headers of a request are for the collector that the operator has named: redirects are
+    /// not followed.
+    fn new(runtime: &Handle) -> Result<Self, String> {
+        let client = http::client(&Authorities::default())?;
+        let client = client.redirect(Policy::none()).timeout(EXPORT_TIME).build();
+        let client = client.map_err(|error| error.to_string())?;
+        Ok(Self { runtime: runtime.clone(), requests: client, is_failing: Arc::default() })
+    }
+}
 
 impl HttpClient for Client {
     fn send_bytes<'a, 'b>(
@@ -102,26 +119,31 @@ impl HttpClient for Client {
         'a: 'b,
         Self: 'b,
     {
-        // A timer can be made within the runtime only.
-        let sent = self.0.spawn(async { tokio::time::timeout(EXPORT_TIME, send(request)).await });
-        Box::pin(async { sent.await?? })
+        let (client, is_failing) = (self.requests.clone(), Arc::clone(&self.is_failing));
+        let sent = self.runtime.spawn(async move {
+            let url = request.uri().to_string();
+            let sent = send(&client, &url, request).await;
+            let problem = match &sent {
+                Err(error) => Some(error.to_string()),
+                Ok(answer) if answer.status().is_success() => None,
+                Ok(answer) => Some(format!("it answers HTTP {}", answer.status())),
+            };
+            let was_failing = is_failing.swap(problem.is_some(), Ordering::Relaxed);
+            if let (Some(problem), false) = (problem, was_failing) {
+                let said = format!("isolet: traces do not reach `{url}`: {problem}");
+                let _ = writeln!(std::io::stderr(), "{said}");
+            }
+            sent
+        });
+        Box::pin(async { sent.await? })
     }
 }
 
-async fn send(request: Request<Bytes>) -> Sent {
-    let uri = request.uri().clone();
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await?;
-    let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    let mut request = request.map(Full::new);
-    if let Some(authority) = uri.authority() {
-        request.headers_mut().insert(HOST, HeaderValue::from_str(authority.as_str())?);
-    }
-    if let Some(path) = uri.path_and_query() {
-        *request.uri_mut() = path.as_str().parse()?;
-    }
-    let (head, body) = sender.send_request(request).await?.into_parts();
+async fn send(client: &reqwest::Client, url: &str, request: Request<Bytes>) -> Sent {
+    let failed = |error: reqwest::Error| Failure::of(&error, url).in_environment();
+    let request = reqwest::Request::try_from(request).map_err(failed)?;
+    let response = client.execute(request).await.map_err(failed)?;
+    let (head, body) = Response::<reqwest::Body>::from(response).into_parts();
     let body = Limited::new(body, MAX_ANSWER_BYTES).collect().await?.to_bytes();
     Ok(Response::from_parts(head, body))
 }
