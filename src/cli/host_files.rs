@@ -38,17 +38,17 @@ impl HostFiles {
         Ok(session.copy_in(&mut self.copied)?)
     }
 
-    /// Returns whether any files are written back.
-    pub(super) fn is_any_written(&self) -> bool {
-        !self.copied.is_empty()
-    }
-
     /// Writes back the changed files that are writable, unless the session has ended.
     pub(super) fn write_back(&mut self, session: &mut Session) -> Result<()> {
         if session.state() == SessionState::Ready && !self.copied.is_empty() {
             session.copy_out(&mut self.copied)?;
         }
         Ok(())
+    }
+
+    /// Returns the files alone.
+    pub(super) fn without_exports(self) -> CopiedFiles {
+        self.copied
     }
 
     /// Exports the changes in overlays.

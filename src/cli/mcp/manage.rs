@@ -11,9 +11,10 @@ use anyhow::{Context, Result, bail};
 use isolet::mcp::{Ask, Decision, Hub, PinDiff};
 use isolet::{Cell, Engine, Limits, Outcome, Sandbox, SandboxBuilder, ToolError, ToolSpec, Value};
 
-use super::quoted::quoted;
+use super::add;
+use super::server::quoted::quoted;
+use super::server::stubs;
 use super::servers::ServerArgs;
-use super::{add, stubs};
 use crate::cli::filter::on_one_line;
 use crate::cli::{assets, exit, json, json_text, progress, run, terminal};
 

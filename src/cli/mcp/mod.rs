@@ -2,30 +2,11 @@
 //! `docs/mcp.md`.
 
 mod add;
-mod approvals;
-mod arguments;
-mod http;
-mod incoming;
-#[path = "../../data/invisible.rs"]
-mod invisible;
 mod manage;
 mod model;
-mod outputs;
-mod parked;
-mod python;
-#[path = "../../support/quoted.rs"]
-mod quoted;
-mod result;
-mod running;
+mod sandboxes;
 mod server;
 mod servers;
-mod stdio;
-mod store;
-mod stubs;
-mod tools;
-mod turn;
-#[path = "../../mcp/wire.rs"]
-pub(super) mod wire;
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -33,18 +14,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
-use rmcp::transport::io::stdio_pipes;
+use anyhow::{Context, Result};
 use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
 
-use self::python::Python;
-use self::server::Server;
-use self::stdio::Stdio;
+use self::sandboxes::ByOptions;
+pub(super) use self::server::wire;
+use self::server::{Bounds, HttpSettings, Listener, OnCall, Settings, StoreSettings};
+use super::journal::Journal;
 use super::socket::Address;
-use super::{PolicyArgs, heap, signals, units};
+use super::{PolicyArgs, audit, heap, signals, units};
 
 /// The most threads that run guests at the same time, beyond which calls wait.
 const RUNNING_THREADS: usize = 512;
@@ -82,8 +61,30 @@ pub(super) struct McpArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 32, help_heading = "Server")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
     max_sessions: usize,
-    #[command(flatten)]
-    store: store::StoreArgs,
+    /// Put sessions that nobody uses to sleep in this directory instead of ending them. The next
+    /// call with the handle wakes one, also after a restart of the server
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    session_store: Option<PathBuf>,
+    /// How long a session may sleep
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "7d",
+        value_parser = units::duration,
+        requires = "session_store",
+        help_heading = "Server"
+    )]
+    store_ttl: Duration,
+    /// Maximum size of all sessions that sleep. Those that have slept for longest make room
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "1GiB",
+        value_parser = units::bytes,
+        requires = "session_store",
+        help_heading = "Server"
+    )]
+    store_size: u64,
     /// Maximum length of each part of a result: output, value, traceback. The whole output is then
     /// a resource
     #[arg(long, value_name = "CHARACTERS", default_value_t = 24_000, help_heading = "Server")]
@@ -112,6 +113,46 @@ impl McpArgs {
     pub(super) fn is_chore(&self) -> bool {
         self.action.is_some()
     }
+
+    /// Returns how clients reach the server by HTTP, if that is asked for.
+    fn http_settings(&mut self) -> Option<HttpSettings> {
+        Some(HttpSettings {
+            address: self.http.take()?,
+            token_file: self.token_file.take(),
+            hosts: std::mem::take(&mut self.allow_host),
+            origins: std::mem::take(&mut self.allow_origin),
+        })
+    }
+
+    /// Returns what the server is made of, and the log of `--audit`.
+    fn settings(mut self, assets: Option<&Path>) -> Result<(Settings, Option<Arc<Journal>>)> {
+        let log = self.policy.permissions.open_journal()?;
+        let on_call = log
+            .clone()
+            .map(|log| -> OnCall { Box::new(move |call| _ = log.append(&audit::call_line(call))) });
+        let store = self.session_store.map(|directory| StoreSettings {
+            directory,
+            ttl: self.store_ttl,
+            max_bytes: self.store_size,
+        });
+        let settings = Settings {
+            bounds: Bounds {
+                session_ttl: self.session_ttl,
+                max_sessions: self.max_sessions,
+                result_chars: self.result_chars,
+                approval_timeout: self.approval_timeout,
+            },
+            store,
+            hub: self.servers.hub()?,
+            llm: self.model.llm()?,
+            on_call,
+            sandboxes: Box::new(ByOptions {
+                policy: self.policy,
+                assets: assets.map(Path::to_path_buf),
+            }),
+        };
+        Ok((settings, log))
+    }
 }
 
 /// Serves one client on standard input and output, or many by HTTP.
@@ -123,7 +164,7 @@ pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> 
         .permissions
         .refuse_export("`isolet mcp`, whose sessions have no end to wait for")?;
     args.policy.permissions.check_out_of_reach(&[
-        ("the sessions of `--session-store`", args.store.directory()),
+        ("the sessions of `--session-store`", args.session_store.as_deref()),
         ("the log of `--audit`", args.policy.permissions.audit_path()),
         ("the token of `--token-file`", args.token_file.as_deref()),
         ("the key of `--llm-key-file`", args.model.key_file()),
@@ -132,13 +173,14 @@ pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> 
         let own = [("the servers of `--config`", Some(file.as_path()))];
         args.policy.permissions.check_out_of_reach(&own)?;
     }
-    let listener = match &args.http {
-        Some(address) => {
-            heap::give_back_large_blocks();
-            Some(http::Listener::open(address, &args)?)
-        }
-        None => None,
+    let listener = if let Some(settings) = args.http_settings() {
+        heap::give_back_large_blocks();
+        Some(Listener::open(settings)?)
+    } else {
+        tell_a_person()?;
+        None
     };
+    let (settings, log) = args.settings(assets)?;
     // One thread for all messages, so that calls of a session take their turns in order. Guests run
     // on others.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -147,34 +189,17 @@ pub(super) fn mcp(mut args: McpArgs, assets: Option<&Path>) -> Result<ExitCode> 
         .enable_all()
         .build()
         .context("the event loop cannot start")?;
-    let served = runtime.block_on(serve(args, assets, listener));
+    let served = runtime.block_on(server::serve(settings, listener, told_to_end()));
+    if let Some(log) = log {
+        log.end();
+    }
     // A thread may be in a run that goes on for a while. The workers end with this process.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }
 
-async fn serve(
-    args: McpArgs,
-    assets: Option<&Path>,
-    listener: Option<http::Listener>,
-) -> Result<()> {
-    let python = Arc::new(Python::new(args, assets)?);
-    // The first call does not wait for the image then, and errors come early to standard error.
-    let warming = Arc::clone(&python);
-    tokio::spawn(async move { warming.warm_up().await });
-    let reaping = Arc::clone(&python);
-    tokio::spawn(async move { reaping.give_up_idle_sessions().await });
-    let served = match listener {
-        Some(listener) => listener.serve(Arc::clone(&python)).await,
-        None => serve_pipes(Arc::clone(&python)).await,
-    };
-    python.end_all().await;
-    python.end_log();
-    served
-}
-
-/// Serves one client on standard input and output, until it or a signal ends that.
-async fn serve_pipes(python: Arc<Python>) -> Result<()> {
+/// Tells a person who has started the server by hand what it is for.
+fn tell_a_person() -> Result<()> {
     if std::io::stdin().is_terminal() {
         writeln!(
             std::io::stderr(),
@@ -183,21 +208,7 @@ async fn serve_pipes(python: Arc<Python>) -> Result<()> {
              ends it."
         )?;
     }
-    let server = Server::new(python, "stdio".to_owned());
-    let serving = async {
-        let running = match Box::pin(server.serve(Stdio::new(stdio_pipes()))).await {
-            Ok(running) => running,
-            // The client left before it had begun.
-            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => bail!("the client did not begin as the protocol says: {error}"),
-        };
-        running.waiting().await.context("the connection failed")?;
-        Ok(())
-    };
-    tokio::select! {
-        result = serving => result,
-        ended = told_to_end() => ended,
-    }
+    Ok(())
 }
 
 /// Waits for the signals that end the server.

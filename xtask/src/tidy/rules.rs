@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{
     CLIMBS, ENGINE, FLOORS, MAX_COLUMNS, MAX_LINES, NARROW, SourceFile, TOP_LEVEL, UNSAFE_FILES,
+    WITHOUT_OPTIONS,
 };
 
 /// Requires that each source file begins with a comment.
@@ -87,6 +88,14 @@ pub(super) fn only_the_engine_names_the_engine(files: &[SourceFile]) -> Vec<Stri
         }
     }
     complaints
+}
+
+/// Requires that what programs embed takes plain data and not the options of the command.
+pub(super) fn what_is_embedded_names_no_options(files: &[SourceFile]) -> Vec<String> {
+    let files = checked(files)
+        .filter(|file| WITHOUT_OPTIONS.iter().any(|folder| file.path.starts_with(folder)));
+    let lines = files.flat_map(SourceFile::code).filter(|(_, line)| names(line, "clap"));
+    lines.map(|(place, _)| format!("{place}: names `clap` in what programs embed")).collect()
 }
 
 /// Requires that a folder imports only lower folders, so that nobody has to read the higher ones to

@@ -116,6 +116,14 @@ fn every_floor_names_only_those_that_are_listed_above_it() {
 }
 
 #[test]
+fn an_option_in_what_programs_embed_is_found() {
+    let text = "//! x\nuse clap::Args;\n";
+    let place = "src/cli/mcp/server/a.rs";
+    check(place, text, &["src/cli/mcp/server/a.rs:2: names `clap` in what programs embed"]);
+    check("src/cli/mcp/a.rs", text, &[]);
+}
+
+#[test]
 fn unsafe_code_in_an_unlisted_file_is_found() {
     let text = "//! x\n#![deny(unsafe_code)]\nunsafe { x() }\n";
     for listed in UNSAFE_FILES {

@@ -21,8 +21,8 @@ use serde_json::Value as Json;
 use super::cross_origin::{self, Origins};
 use super::{PATH, Principal, Token};
 use crate::cli::http_server::Peer;
-use crate::cli::mcp::incoming::{self, MAX_BYTES, refusal};
-use crate::cli::mcp::server::Server;
+use crate::cli::mcp::server::handler::Server;
+use crate::cli::mcp::server::incoming::{self, MAX_BYTES, refusal};
 
 /// How long a client may take to send a request, whose token is known.
 const SENDING: Duration = Duration::from_mins(2);

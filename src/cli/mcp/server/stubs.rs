@@ -94,6 +94,6 @@ pub(super) async fn search(
 }
 
 /// Returns the tools of a server as a stub file.
-pub(super) fn format(module: &str, specs: &[&ToolSpec]) -> String {
+pub(crate) fn format(module: &str, specs: &[&ToolSpec]) -> String {
     format!("# module {module}\n{}\n", tool_stub(module, "", specs))
 }

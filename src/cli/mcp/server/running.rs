@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use isolet::{Cell, Execution, InterruptHandle, SessionState, Syntax};
+use isolet::{Cell, Execution, InterruptHandle, Syntax};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::approvals::{Question, Seat};
-use super::python::{Interpreter, Job, PythonSession, failed};
+use super::python::{Interpreter, Job, PythonSession, copy_out, failed};
 use crate::service::in_options;
 
 /// How often a client is told that a run goes on.
@@ -55,11 +55,7 @@ impl Running {
         let thread = spawn_blocking(move || {
             let Interpreter { session, files } = &mut *turn;
             let ran = session.run(cell);
-            let written = if session.state() == SessionState::Ready {
-                files.write_back(session).err()
-            } else {
-                None
-            };
+            let written = copy_out(session, files).err();
             (ran, turn, written.map(|error| in_options(&format!("{error:#}"))))
         });
         Self { started: Instant::now(), thread, flag, interrupt: session.interrupt() }

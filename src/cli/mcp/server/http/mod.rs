@@ -3,6 +3,7 @@
 mod cross_origin;
 mod front;
 
+use std::future::Future;
 use std::io::Write;
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::cross_origin::Origins;
 use self::front::Front;
-use super::McpArgs;
+use super::handler::Server;
 use super::incoming::MAX_BYTES;
 use super::python::Python;
-use super::server::Server;
+use super::settings::HttpSettings;
 use crate::cli::http_server::{self, Limits};
 use crate::cli::secret;
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
@@ -41,7 +42,7 @@ const LOCAL_ORIGINS: [&str; 3] = ["http://localhost:*", "http://127.0.0.1:*", "h
 const TOKEN_BYTES: usize = 24;
 
 /// A socket that is open, and who may use it.
-pub(super) struct Listener {
+pub(crate) struct Listener {
     socket: Socket,
     /// `None` for a Unix socket without a token: its file lets its owner in only.
     token: Option<Token>,
@@ -70,12 +71,13 @@ pub(super) fn principal(extensions: &Extensions) -> Option<String> {
 
 impl Listener {
     /// Opens the socket, and says on standard error how to reach it.
-    pub(super) fn open(address: &Address, args: &McpArgs) -> Result<Self> {
-        let given = args.token_file.as_deref().map(read_token).transpose()?;
-        let mut hosts: Vec<String> = LOOPBACK.iter().map(|&host| host.to_owned()).collect();
-        hosts.extend(args.allow_host.iter().cloned());
+    pub(crate) fn open(settings: HttpSettings) -> Result<Self> {
+        let HttpSettings { address, token_file, hosts, origins } = settings;
+        let given = token_file.as_deref().map(read_token).transpose()?;
+        let local = LOOPBACK.iter().map(|&host| host.to_owned());
+        let hosts: Vec<String> = local.chain(hosts).collect();
         let local = LOCAL_ORIGINS.iter().map(|&origin| origin.to_owned());
-        let allowed: Vec<String> = local.chain(args.allow_origin.iter().cloned()).collect();
+        let allowed: Vec<String> = local.chain(origins).collect();
         let origins = Origins::new(allowed.iter().map(String::as_str));
         let config = StreamableHttpServerConfig::default()
             .with_allowed_hosts(hosts)
@@ -105,18 +107,22 @@ impl Listener {
                 (Socket::Tcp(socket), Some(token))
             }
             Address::Unix(path) => {
-                let socket = bind_unix(path)?;
+                let socket = bind_unix(&path)?;
                 writeln!(stderr, "listening at {}, path {PATH}", path.display())?;
-                (Socket::Unix(socket, path.clone()), given)
+                (Socket::Unix(socket, path), given)
             }
         };
         Ok(Self { socket, token, origins, config })
     }
 
-    /// Serves clients until a signal ends the process.
-    pub(super) async fn serve(self, python: Arc<Python>) -> Result<()> {
+    /// Serves clients until the end.
+    pub(super) async fn serve(
+        self,
+        python: Arc<Python>,
+        end: impl Future<Output = Result<()>>,
+    ) -> Result<()> {
         let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(python.args().session_ttl);
+        sessions.session_config.keep_alive = Some(python.bounds().session_ttl);
         let factory = move || Ok(Server::new(Arc::clone(&python), "http".to_owned()));
         let service = StreamableHttpService::new(factory, Arc::new(sessions), self.config);
         let front = Front { service, token: self.token, origins: Arc::new(self.origins) };
@@ -127,11 +133,11 @@ impl Listener {
         let listener = listener.context("the socket cannot be listened at")?;
         let limits = Limits::new(MAX_CONNECTIONS);
         // Nobody cancels it: at the end, sessions go to sleep and answers are given up.
-        let end = CancellationToken::new();
+        let never = CancellationToken::new();
         let answer = move |request| front.clone().answer(request);
         let served = tokio::select! {
-            () = http_server::serve(listener, limits, end, answer) => Ok(()),
-            ended = super::told_to_end() => ended,
+            () = http_server::serve(listener, limits, never, answer) => Ok(()),
+            ended = end => ended,
         };
         if let Some(path) = file {
             // Somebody else may have removed it.

@@ -83,7 +83,7 @@ impl Server {
             let (waiting, questions) = match step {
                 Step::Ended(ran) => {
                     let ignored = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS).ignored();
-                    let max_chars = self.python.args().result_chars;
+                    let max_chars = self.python.bounds().result_chars;
                     let result = result::of_run(&ran, &ignored, RUN_PARAMS, max_chars);
                     return Ok(CallToolResponse::Complete(result));
                 }
@@ -178,7 +178,7 @@ impl Server {
             Err(error) => return Decision::No(error.to_string()),
         };
         let asked = context.peer.create_elicitation(form);
-        let asked = tokio::time::timeout(self.python.args().approval_timeout, asked);
+        let asked = tokio::time::timeout(self.python.bounds().approval_timeout, asked);
         tokio::select! {
             biased;
             () = context.ct.cancelled() => Decision::No("the call was cancelled".to_owned()),

@@ -1,6 +1,5 @@
 //! The Python of the server: one sandbox, and sessions in it by handle.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,30 +8,28 @@ use futures_util::future::{BoxFuture, join_all};
 use isolet::blocking::Session;
 use isolet::llm::Llm;
 use isolet::mcp::Hub;
-use isolet::{Execution, InterruptHandle, Sandbox, SandboxBuilder};
+use isolet::profile::copied_files::CopiedFiles;
+use isolet::{Execution, InterruptHandle, Limits, Sandbox, SandboxBuilder, SessionState};
 use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::McpArgs;
 use super::approvals::{Calls, Desk, MAX_LISTED, Question, Seat};
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
 use super::running::{BEAT, Next, PATIENCE, Running};
+use super::settings::{Bounds, Made, Sandboxes, Settings};
 use super::store::{Store, Taken};
 use super::stubs;
 use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
 use super::turn::Turns;
-use crate::cli::audit;
-use crate::cli::host_files::HostFiles;
-use crate::cli::journal::Journal;
 use crate::service::in_options;
 use crate::service::{InUse, Reason, Room, Table};
 
-/// A sandbox with the options of the command, and its sessions.
+/// A sandbox, and its sessions.
 pub(super) struct Python {
-    args: McpArgs,
-    assets: Option<PathBuf>,
+    sandboxes: Box<dyn Sandboxes>,
+    bounds: Bounds,
     table: Arc<Table<PythonSession>>,
     /// Where sessions sleep that nobody uses; they end if there is none.
     store: Option<Store>,
@@ -43,13 +40,6 @@ pub(super) struct Python {
     desk: Desk,
     pub(super) parked: ParkedRuns,
     facts: OnceCell<Facts>,
-    /// The log of `--audit`.
-    log: Option<Arc<Journal>>,
-}
-
-struct Made {
-    sandbox: Sandbox,
-    packages: Vec<String>,
 }
 
 /// A session of a client.
@@ -72,14 +62,15 @@ impl Drop for PythonSession {
 
 pub(super) struct Interpreter {
     pub(super) session: Session,
-    pub(super) files: HostFiles,
+    /// Those of the host that were copied into the session.
+    pub(super) files: CopiedFiles,
 }
 
 impl Interpreter {
     /// Ends the session in good order. What it has written to files of the host and not closed is
     /// kept.
     fn close(&mut self) {
-        if self.files.is_any_written() {
+        if !self.files.is_empty() {
             self.session.end_program();
             self.write_back();
         }
@@ -89,7 +80,7 @@ impl Interpreter {
     /// Writes files of the host back when there is nobody to tell that it failed.
     fn write_back(&mut self) {
         use std::io::Write;
-        if let Err(error) = self.files.write_back(&mut self.session) {
+        if let Err(error) = copy_out(&mut self.session, &mut self.files) {
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
         }
     }
@@ -142,44 +133,32 @@ pub(super) enum Step {
 }
 
 impl Python {
-    pub(super) fn new(mut args: McpArgs, assets: Option<&Path>) -> Result<Self> {
-        let table = Table::new(args.session_ttl, args.max_sessions);
-        let store = args.store.open()?;
+    pub(super) fn new(settings: Settings) -> Result<Self> {
+        let Settings { sandboxes, bounds, store, hub, llm, on_call } = settings;
         let desk = Desk::default();
-        let log = args.policy.permissions.open_journal()?;
-        let hub = args.servers.hub()?.map(|builder| {
+        let hub = hub.map(|builder| {
             let recording = desk.clone();
-            let written = log.clone();
             let builder = builder.approver(desk.clone()).on_call(move |call| {
                 recording.record(call);
-                if let Some(log) = &written {
-                    log.append(&audit::call_line(call));
+                if let Some(on_call) = &on_call {
+                    on_call(call);
                 }
             });
             builder.build()
         });
-        let llm = args.model.llm()?;
-        let parked = ParkedRuns::new(args.approval_timeout).context("there is no randomness")?;
+        let parked = ParkedRuns::new(bounds.approval_timeout).context("there is no randomness")?;
         Ok(Self {
-            assets: assets.map(Path::to_path_buf),
-            table,
-            store,
+            sandboxes,
+            bounds,
+            table: Table::new(bounds.session_ttl, bounds.max_sessions),
+            store: store.as_ref().map(Store::open).transpose()?,
             made: OnceCell::new(),
             hub: hub.transpose()?,
             llm,
             desk,
             parked,
             facts: OnceCell::new(),
-            log,
-            args,
         })
-    }
-
-    /// Writes what the log has not got yet.
-    pub(super) fn end_log(&self) {
-        if let Some(log) = &self.log {
-            log.end();
-        }
     }
 
     pub(super) fn hub(&self) -> Option<&Hub> {
@@ -192,30 +171,29 @@ impl Python {
     }
 
     async fn find_facts(&self) -> Facts {
-        let (args, permissions) = (&self.args, &self.args.policy.permissions);
-        let reach = permissions.reach();
+        let abilities = self.sandboxes.abilities();
         let servers = match &self.hub {
             Some(hub) => stubs::known(hub, CATALOGUE_CHARS / MIN_NAME_CHARS).await,
             None => Vec::new(),
         };
         Facts {
-            timeout: args.policy.timeout,
-            session_ttl: args.session_ttl,
+            timeout: abilities.timeout,
+            session_ttl: self.bounds.session_ttl,
             sleep: self.store.as_ref().map(Store::ttl),
-            max_sessions: args.max_sessions,
-            result_chars: args.result_chars,
-            packages: permissions.package_names().join(", "),
-            about_packages: about(&permissions.package_names()),
-            is_destructive: reach.writes || !servers.is_empty(),
-            is_open: reach.network || !servers.is_empty() || self.llm.is_some(),
+            max_sessions: self.bounds.max_sessions,
+            result_chars: self.bounds.result_chars,
+            packages: abilities.packages.join(", "),
+            about_packages: about(&abilities.packages),
+            is_destructive: abilities.writes || !servers.is_empty(),
+            is_open: abilities.network || !servers.is_empty() || self.llm.is_some(),
             has_llm: self.llm.is_some(),
-            access: reach.in_words(),
+            access: abilities.access,
             servers,
         }
     }
 
-    pub(super) fn args(&self) -> &McpArgs {
-        &self.args
+    pub(super) fn bounds(&self) -> &Bounds {
+        &self.bounds
     }
 
     /// Makes the sandbox ahead of the first call. What is wrong is told again by each call.
@@ -235,11 +213,11 @@ impl Python {
 
     /// Gives the sessions up that nobody uses, for as long as the server runs.
     pub(super) async fn give_up_idle_sessions(self: &Arc<Self>) {
-        let often = (self.args.session_ttl / 4).clamp(Duration::from_secs(1), BEAT * 6);
+        let often = (self.bounds.session_ttl / 4).clamp(Duration::from_secs(1), BEAT * 6);
         loop {
             tokio::time::sleep(often).await;
             for idle in self.table.idle() {
-                self.give_up(idle, Reason::Idle(self.args.session_ttl)).await;
+                self.give_up(idle, Reason::Idle(self.bounds.session_ttl)).await;
             }
             if let Some(store) = &self.store {
                 let store = store.clone();
@@ -406,7 +384,7 @@ impl Python {
     pub(super) fn get(&self, owner: &str, handle: &str) -> Result<InUse<PythonSession>, String> {
         if self.store.is_none() {
             for idle in self.table.idle() {
-                let idle = idle.give_up(Some(Reason::Idle(self.args.session_ttl)));
+                let idle = idle.give_up(Some(Reason::Idle(self.bounds.session_ttl)));
                 drop(self.end(idle));
             }
         }
@@ -456,7 +434,7 @@ impl Python {
 
     /// Makes room for a session. Gives others up for it.
     async fn room(&self) -> Result<Room<PythonSession>, String> {
-        let most = self.args.max_sessions;
+        let most = self.bounds.max_sessions;
         loop {
             match self.table.make_room() {
                 Ok(room) => return Ok(room),
@@ -474,7 +452,7 @@ impl Python {
     fn start(&self, sandbox: &Sandbox, packages: &[String]) -> Result<PythonSession, String> {
         let session = sandbox.blocking().session();
         let mut session = session.map_err(|error| in_options(&error.to_string()))?;
-        let files = self.args.policy.permissions.prepare(&mut session, packages);
+        let files = self.sandboxes.prepare(&mut session, packages);
         let files = files.map_err(|error| in_options(&format!("{error:#}")))?;
         Ok(self.session(Interpreter { session, files }, Outputs::default()))
     }
@@ -486,7 +464,7 @@ impl Python {
         };
         let session = sandbox.blocking().restore(taken.path());
         let mut session = session.map_err(|error| unwoken(error.to_string()))?;
-        let files = self.args.policy.permissions.prepare_files(&mut session);
+        let files = self.sandboxes.prepare_woken(&mut session);
         let files = files.map_err(|error| unwoken(format!("{error:#}")))?;
         taken.remove();
         Ok(self.session(Interpreter { session, files }, Outputs::of_woken()))
@@ -508,18 +486,14 @@ impl Python {
     }
 
     fn make(&self) -> Result<Made, String> {
-        let policy = &self.args.policy;
-        let made = policy.permissions.packages("").and_then(|packages| {
-            policy.sandbox_with(self.assets.as_deref(), true, &packages, |builder, limits| {
-                // All that one question lists. The hub bounds how many a server gets.
-                let builder = builder.limits(limits.max_concurrent_tools(MAX_LISTED));
-                let modules = self.hub.iter().flat_map(Hub::modules);
-                let builder = modules.fold(builder, SandboxBuilder::module);
-                self.llm.iter().fold(builder, |builder, llm| builder.tool(llm.tool()))
-            })
-        });
-        let (sandbox, packages) = made.map_err(|error| in_options(&format!("{error:#}")))?;
-        Ok(Made { sandbox, packages })
+        let extend = |builder: SandboxBuilder, limits: Limits| {
+            // All that one question lists. The hub bounds how many a server gets.
+            let builder = builder.limits(limits.max_concurrent_tools(MAX_LISTED));
+            let modules = self.hub.iter().flat_map(Hub::modules);
+            let builder = modules.fold(builder, SandboxBuilder::module);
+            self.llm.iter().fold(builder, |builder, llm| builder.tool(llm.tool()))
+        };
+        self.sandboxes.make(&extend).map_err(|error| in_options(&format!("{error:#}")))
     }
 
     fn note_end(&self, owner: &str, in_use: &InUse<PythonSession>, reason: &str) {
@@ -555,6 +529,14 @@ impl Python {
             spawn_blocking(move || drop(session));
         }
     }
+}
+
+/// Writes the files of the host back that the guest has changed, unless the session has ended.
+pub(super) fn copy_out(session: &mut Session, files: &mut CopiedFiles) -> Result<()> {
+    if session.state() == SessionState::Ready && !files.is_empty() {
+        session.copy_out(files)?;
+    }
+    Ok(())
 }
 
 pub(super) fn failed(error: &JoinError) -> String {

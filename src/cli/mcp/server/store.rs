@@ -19,6 +19,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt, OpenOptions};
 use isolet::blocking::Session;
 
+use super::settings::StoreSettings;
 use crate::cli::units;
 use crate::service::in_options;
 
@@ -28,68 +29,6 @@ const EXTENSION: &str = "session";
 /// How old a file is that is only half written, or was taken away to be woken, when nobody writes
 /// or wakes it any more.
 const LEFT_BEHIND: Duration = Duration::from_hours(1);
-
-#[derive(clap::Args)]
-pub(super) struct StoreArgs {
-    /// Put sessions that nobody uses to sleep in this directory instead of ending them. The next
-    /// call with the handle wakes one, also after a restart of the server
-    #[arg(long, value_name = "DIR", help_heading = "Server")]
-    session_store: Option<PathBuf>,
-    /// How long a session may sleep
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "7d",
-        value_parser = units::duration,
-        requires = "session_store",
-        help_heading = "Server"
-    )]
-    store_ttl: Duration,
-    /// Maximum size of all sessions that sleep. Those that have slept for longest make room
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "1GiB",
-        value_parser = units::bytes,
-        requires = "session_store",
-        help_heading = "Server"
-    )]
-    store_size: u64,
-}
-
-impl StoreArgs {
-    pub(super) fn directory(&self) -> Option<&Path> {
-        self.session_store.as_deref()
-    }
-
-    /// Opens the directory, if there is one. Makes it if it is missing.
-    pub(super) fn open(&self) -> Result<Option<Store>> {
-        let Some(directory) = &self.session_store else { return Ok(None) };
-        let shown = directory.display();
-        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        created.with_context(|| format!("cannot make `{shown}`"))?;
-        let unread = || format!("cannot read `{shown}`");
-        let open = Dir::open_ambient_dir(directory, ambient_authority()).with_context(unread)?;
-        let found = open.dir_metadata().with_context(unread)?;
-        let (mode, owner) = (found.mode() & 0o077, found.uid());
-        ensure!(mode == 0, "others may use `{shown}`, which is to have sessions; `chmod 700` it");
-        let own = rustix::process::geteuid().as_raw();
-        ensure!(
-            owner == own,
-            "`{shown}` is to have sessions, and belongs to the user {owner} instead of {own}; name \
-             a directory of your own"
-        );
-        let store = Store {
-            directory: Arc::from(directory.as_path()),
-            open: Arc::new(open),
-            ttl: self.store_ttl,
-            max_bytes: self.store_size,
-            turns: Arc::default(),
-        };
-        store.trim().with_context(unread)?;
-        Ok(Some(store))
-    }
-}
 
 #[derive(Clone)]
 pub(super) struct Store {
@@ -106,6 +45,34 @@ pub(super) struct Store {
 type Turn = tokio::sync::Mutex<()>;
 
 impl Store {
+    /// Opens the directory. Makes it if it is missing.
+    pub(super) fn open(settings: &StoreSettings) -> Result<Self> {
+        let directory = &settings.directory;
+        let shown = directory.display();
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        created.with_context(|| format!("cannot make `{shown}`"))?;
+        let unread = || format!("cannot read `{shown}`");
+        let open = Dir::open_ambient_dir(directory, ambient_authority()).with_context(unread)?;
+        let found = open.dir_metadata().with_context(unread)?;
+        let (mode, owner) = (found.mode() & 0o077, found.uid());
+        ensure!(mode == 0, "others may use `{shown}`, which is to have sessions; `chmod 700` it");
+        let own = rustix::process::geteuid().as_raw();
+        ensure!(
+            owner == own,
+            "`{shown}` is to have sessions, and belongs to the user {owner} instead of {own}; name \
+             a directory of your own"
+        );
+        let store = Self {
+            directory: Arc::from(directory.as_path()),
+            open: Arc::new(open),
+            ttl: settings.ttl,
+            max_bytes: settings.max_bytes,
+            turns: Arc::default(),
+        };
+        store.trim().with_context(unread)?;
+        Ok(store)
+    }
+
     /// Returns how long a session may sleep.
     pub(super) fn ttl(&self) -> Duration {
         self.ttl
@@ -341,12 +308,11 @@ mod tests {
     fn a_directory_that_others_may_use_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/store");
-        let args =
-            || StoreArgs { session_store: Some(path.clone()), store_ttl: DAY, store_size: 100 };
-        assert!(args().open().unwrap().is_some());
+        let args = || StoreSettings { directory: path.clone(), ttl: DAY, max_bytes: 100 };
+        assert!(Store::open(&args()).is_ok());
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
-        let error = args().open().err().unwrap().to_string();
+        let error = Store::open(&args()).err().unwrap().to_string();
         assert!(error.contains("`chmod 700` it"), "{error}");
     }
 }
