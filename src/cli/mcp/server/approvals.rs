@@ -31,11 +31,12 @@ const SETTLING: Duration = Duration::from_secs(1);
 /// How many entries about a run's calls are kept for its result.
 const MAX_CALLS: usize = 100;
 
-/// Where runs learn of their calls' questions, by the numbers of their sessions.
+/// The calls that wait for a decision, of all runs, by the numbers of their sessions.
 #[derive(Clone, Default)]
-pub(super) struct Desk(Arc<Mutex<HashMap<u64, Place>>>);
+pub(super) struct ApprovalQueue(Arc<Mutex<HashMap<u64, RunEntry>>>);
 
-struct Place {
+/// What the queue has of a run under way.
+struct RunEntry {
     questions: mpsc::UnboundedSender<Question>,
     calls: Calls,
 }
@@ -67,33 +68,33 @@ pub(super) struct Question {
     answer: oneshot::Sender<Decision>,
 }
 
-/// A run's place at the desk.
-pub(super) struct Seat {
-    desk: Desk,
+/// The part of the queue that a run has. Dropping it refuses the calls that still wait.
+pub(super) struct RunApprovals {
+    queue: ApprovalQueue,
     session: u64,
     questions: mpsc::UnboundedReceiver<Question>,
     /// Those that have arrived, for as long as others may follow.
     gathered: Vec<Question>,
 }
 
-impl Desk {
-    fn places(&self) -> MutexGuard<'_, HashMap<u64, Place>> {
+impl ApprovalQueue {
+    fn runs(&self) -> MutexGuard<'_, HashMap<u64, RunEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a run of this session a place.
-    pub(super) fn seat(&self, session: u64) -> Seat {
+    /// Registers a run of this session.
+    pub(super) fn register(&self, session: u64) -> RunApprovals {
         let (sender, questions) = mpsc::unbounded_channel();
-        let place = Place { questions: sender, calls: Calls::default() };
-        self.places().insert(session, place);
-        Seat { desk: self.clone(), session, questions, gathered: Vec::new() }
+        let entry = RunEntry { questions: sender, calls: Calls::default() };
+        self.runs().insert(session, entry);
+        RunApprovals { queue: self.clone(), session, questions, gathered: Vec::new() }
     }
 
     /// Notes a call.
     pub(super) fn record(&self, record: &CallRecord) {
-        let mut places = self.places();
-        let Some(place) = places.get_mut(&record.session_id) else { return };
-        let calls = &mut place.calls;
+        let mut runs = self.runs();
+        let Some(run) = runs.get_mut(&record.session_id) else { return };
+        let calls = &mut run.calls;
         let tool = format!("{}.{}", record.server, record.tool);
         let status = match &record.outcome {
             CallOutcome::Returned => "ok",
@@ -114,9 +115,9 @@ impl Desk {
     }
 }
 
-impl Approver for Desk {
+impl Approver for ApprovalQueue {
     fn approve(&self, ask: Ask) -> DecisionFuture<'_> {
-        let questions = self.places().get(&ask.session.id()).map(|place| place.questions.clone());
+        let questions = self.runs().get(&ask.session.id()).map(|run| run.questions.clone());
         let line = shown(&ask);
         let count = line.chars().count();
         if count > SHOWN_CHARS {
@@ -140,7 +141,7 @@ impl Approver for Desk {
     }
 }
 
-impl Seat {
+impl RunApprovals {
     /// Waits for calls to decide about: all that run side by side. None is lost if this is dropped
     /// early.
     pub(super) async fn questions(&mut self) -> Vec<Question> {
@@ -172,13 +173,13 @@ impl Seat {
 
     /// Returns the calls so far.
     pub(super) fn calls(&self) -> Calls {
-        self.desk.places().get(&self.session).map(|place| place.calls.clone()).unwrap_or_default()
+        self.queue.runs().get(&self.session).map(|run| run.calls.clone()).unwrap_or_default()
     }
 }
 
-impl Drop for Seat {
+impl Drop for RunApprovals {
     fn drop(&mut self) {
-        self.desk.places().remove(&self.session);
+        self.queue.runs().remove(&self.session);
     }
 }
 

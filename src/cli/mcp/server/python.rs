@@ -14,7 +14,7 @@ use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Calls, Desk, MAX_LISTED, Question, Seat};
+use super::approvals::{ApprovalQueue, Calls, MAX_LISTED, Question, RunApprovals};
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
 use super::running::{BEAT, Next, PATIENCE, Running};
@@ -37,7 +37,7 @@ pub(super) struct Python {
     /// The other servers, if there are any.
     hub: Option<Hub>,
     llm: Option<Llm>,
-    desk: Desk,
+    approvals: ApprovalQueue,
     pub(super) parked: ParkedRuns,
     facts: OnceCell<Facts>,
 }
@@ -112,7 +112,7 @@ pub(super) struct Ran {
 pub(super) struct Begun {
     running: Running,
     in_use: InUse<PythonSession>,
-    seat: Seat,
+    approvals: RunApprovals,
 }
 
 /// Why a session does not sleep.
@@ -135,10 +135,10 @@ pub(super) enum Step {
 impl Python {
     pub(super) fn new(settings: Settings) -> Result<Self> {
         let Settings { sandboxes, bounds, store, hub, llm, on_call } = settings;
-        let desk = Desk::default();
+        let approvals = ApprovalQueue::default();
         let hub = hub.map(|builder| {
-            let recording = desk.clone();
-            let builder = builder.approver(desk.clone()).on_call(move |call| {
+            let recording = approvals.clone();
+            let builder = builder.approver(approvals.clone()).on_call(move |call| {
                 recording.record(call);
                 if let Some(on_call) = &on_call {
                     on_call(call);
@@ -155,7 +155,7 @@ impl Python {
             made: OnceCell::new(),
             hub: hub.transpose()?,
             llm,
-            desk,
+            approvals,
             parked,
             facts: OnceCell::new(),
         })
@@ -322,9 +322,9 @@ impl Python {
         let turn = turn.map_err(|waiting| {
             format!("{waiting} calls wait for this session already, start another one")
         })?;
-        let seat = self.desk.seat(in_use.session().id);
+        let approvals = self.approvals.register(in_use.session().id);
         let running = Running::start(turn, in_use.session(), job);
-        Ok(Some(Begun { running, in_use, seat }))
+        Ok(Some(Begun { running, in_use, approvals }))
     }
 
     /// Waits for what comes next of a run. `beat` is called now and then, with the time since the
@@ -336,8 +336,8 @@ impl Python {
         cancelled: &CancellationToken,
         beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
     ) -> Result<Step, String> {
-        let Begun { running, seat, .. } = &mut begun;
-        let done = match running.next(seat, cancelled, beat).await? {
+        let Begun { running, approvals, .. } = &mut begun;
+        let done = match running.next(approvals, cancelled, beat).await? {
             Next::Asked(questions) => return Ok(Step::Asked(begun, questions)),
             Next::Done(done) => done,
             Next::Cancelled => return Ok(Step::Cancelled),
@@ -364,7 +364,7 @@ impl Python {
         if !execution.session_alive() {
             self.remove(owner, in_use.handle(), Reason::Ended("its last run ended it".to_owned()));
         }
-        let calls = begun.seat.calls();
+        let calls = begun.approvals.calls();
         Ok(Step::Ended(Box::new(Ran { execution, in_use, unwritten, calls })))
     }
 

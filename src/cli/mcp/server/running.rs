@@ -10,7 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Question, Seat};
+use super::approvals::{Question, RunApprovals};
 use super::python::{Interpreter, Job, PythonSession, copy_out, failed};
 use crate::service::in_options;
 
@@ -64,7 +64,7 @@ impl Running {
     /// Waits for the end, or for calls that a person has to decide about.
     pub(super) async fn next(
         &mut self,
-        seat: &mut Seat,
+        approvals: &mut RunApprovals,
         cancelled: &CancellationToken,
         beat: impl Fn(Duration) -> BoxFuture<'static, ()>,
     ) -> Result<Next, String> {
@@ -78,7 +78,7 @@ impl Running {
                     return Ok(Next::Done(Box::new(done)));
                 }
                 () = cancelled.cancelled() => break,
-                questions = seat.questions() => return Ok(Next::Asked(questions)),
+                questions = approvals.questions() => return Ok(Next::Asked(questions)),
                 _ = beats.tick() => beat(self.started.elapsed()).await,
             }
         }
