@@ -40,7 +40,7 @@ use self::output::Flusher;
 pub(crate) use self::policy::Policy;
 use self::sandboxes::SandboxEntry;
 use self::session::{Command, Refused, SessionEntry};
-pub(crate) use self::table::{InUse, Reason, Room, Table};
+pub(crate) use self::table::{Lease, Reason, Room, Table};
 pub(crate) use self::vocabulary::in_options;
 
 /// The client of a service: what it is told and asked. Its methods are called by any thread and may

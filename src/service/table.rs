@@ -84,14 +84,14 @@ impl fmt::Display for Time {
 }
 
 /// A session in use. It is not given up meanwhile.
-pub(crate) struct InUse<T> {
+pub(crate) struct Lease<T> {
     table: Arc<Table<T>>,
     owner: String,
     handle: String,
     session: Arc<T>,
 }
 
-impl<T> InUse<T> {
+impl<T> Lease<T> {
     pub(crate) fn handle(&self) -> &str {
         &self.handle
     }
@@ -114,7 +114,7 @@ impl<T> InUse<T> {
     }
 }
 
-impl<T> Drop for InUse<T> {
+impl<T> Drop for Lease<T> {
     fn drop(&mut self) {
         if let Some(entry) = lock(&self.table.inner).entries.get_mut(&self.handle) {
             entry.users -= 1;
@@ -130,13 +130,13 @@ pub(crate) struct Room<T> {
 
 impl<T> Room<T> {
     /// Adds the session, which is in use, with a new handle.
-    pub(crate) fn fill(self, owner: &str, session: T) -> Result<InUse<T>, getrandom::Error> {
+    pub(crate) fn fill(self, owner: &str, session: T) -> Result<Lease<T>, getrandom::Error> {
         let handle = new_handle()?;
         Ok(self.fill_again(owner, handle, session))
     }
 
     /// Adds a session that had this handle before.
-    pub(crate) fn fill_again(self, owner: &str, handle: String, session: T) -> InUse<T> {
+    pub(crate) fn fill_again(self, owner: &str, handle: String, session: T) -> Lease<T> {
         let session = Arc::new(session);
         let entry = Entry {
             owner: owner.to_owned(),
@@ -146,7 +146,7 @@ impl<T> Room<T> {
         };
         let table = Arc::clone(&self.table);
         lock(&table.inner).entries.insert(handle.clone(), entry);
-        InUse { table, owner: owner.to_owned(), handle, session }
+        Lease { table, owner: owner.to_owned(), handle, session }
     }
 }
 
@@ -164,7 +164,7 @@ impl<T> Table<T> {
 
     /// Makes room for a session that is about to start. If there is none, returns the session that
     /// is to be given up for it; `None` if all are in use.
-    pub(crate) fn make_room(self: &Arc<Self>) -> Result<Room<T>, Option<InUse<T>>> {
+    pub(crate) fn make_room(self: &Arc<Self>) -> Result<Room<T>, Option<Lease<T>>> {
         let mut inner = lock(&self.inner);
         if inner.entries.len() + inner.starting < self.most {
             inner.starting += 1;
@@ -181,7 +181,7 @@ impl<T> Table<T> {
         self: &Arc<Self>,
         owner: &str,
         handle: &str,
-    ) -> Result<InUse<T>, Option<Reason>> {
+    ) -> Result<Lease<T>, Option<Reason>> {
         let mut inner = lock(&self.inner);
         match inner.entries.get_mut(handle) {
             Some(entry) if entry.owner == owner => Ok(self.used(handle, entry)),
@@ -194,10 +194,10 @@ impl<T> Table<T> {
     }
 
     /// Counts one more user of an entry.
-    fn used(self: &Arc<Self>, handle: &str, entry: &mut Entry<T>) -> InUse<T> {
+    fn used(self: &Arc<Self>, handle: &str, entry: &mut Entry<T>) -> Lease<T> {
         entry.users += 1;
         let (session, owner) = (Arc::clone(&entry.session), entry.owner.clone());
-        InUse { table: Arc::clone(self), owner, handle: handle.to_owned(), session }
+        Lease { table: Arc::clone(self), owner, handle: handle.to_owned(), session }
     }
 
     /// Takes a session away, if the owner has one with this handle.
@@ -208,7 +208,7 @@ impl<T> Table<T> {
     }
 
     /// Returns the sessions that nobody has used for too long, which are to be given up.
-    pub(crate) fn idle(self: &Arc<Self>) -> Vec<InUse<T>> {
+    pub(crate) fn idle(self: &Arc<Self>) -> Vec<Lease<T>> {
         let now = Instant::now();
         self.entries(|entry| {
             entry.users == 0 && now.saturating_duration_since(entry.last_used) >= self.idle
@@ -216,13 +216,13 @@ impl<T> Table<T> {
     }
 
     /// Returns all sessions, also those in use.
-    pub(crate) fn all(self: &Arc<Self>) -> Vec<InUse<T>> {
+    pub(crate) fn all(self: &Arc<Self>) -> Vec<Lease<T>> {
         self.entries(|_| true)
     }
 
     /// Returns the sessions that are wanted, also those in use.
     #[cfg(feature = "serve")]
-    pub(crate) fn those(self: &Arc<Self>, are_wanted: impl Fn(&T) -> bool) -> Vec<InUse<T>> {
+    pub(crate) fn those(self: &Arc<Self>, are_wanted: impl Fn(&T) -> bool) -> Vec<Lease<T>> {
         self.entries(|entry| are_wanted(&entry.session))
     }
 
@@ -241,7 +241,7 @@ impl<T> Table<T> {
         owner.or_else(|| gone().map(|(_, owner, _)| owner.clone()))
     }
 
-    fn entries(self: &Arc<Self>, are_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<InUse<T>> {
+    fn entries(self: &Arc<Self>, are_wanted: impl Fn(&Entry<T>) -> bool) -> Vec<Lease<T>> {
         let mut inner = lock(&self.inner);
         let wanted = inner.entries.iter_mut().filter(|(_, entry)| are_wanted(entry));
         wanted.map(|(handle, entry)| self.used(handle, entry)).collect()
@@ -290,11 +290,11 @@ mod tests {
         room.fill(owner, session).unwrap().handle().to_owned()
     }
 
-    fn reason(got: Result<InUse<u8>, Option<Reason>>) -> Option<Reason> {
+    fn reason(got: Result<Lease<u8>, Option<Reason>>) -> Option<Reason> {
         got.err().unwrap()
     }
 
-    fn oldest(table: &Arc<Table<u8>>) -> Option<InUse<u8>> {
+    fn oldest(table: &Arc<Table<u8>>) -> Option<Lease<u8>> {
         table.make_room().err().unwrap()
     }
 

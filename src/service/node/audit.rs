@@ -15,8 +15,8 @@ use super::Refusal;
 /// The time that a tenant's quota is for.
 const DAY: Duration = Duration::from_hours(24);
 
-/// What has happened in a session.
-pub(crate) enum Happened<'a> {
+/// An entry of the audit log about a session.
+pub(crate) enum AuditRecord<'a> {
     Created,
     /// An access was allowed or denied.
     Access(&'a AuditEvent),
@@ -32,7 +32,7 @@ pub(crate) enum Happened<'a> {
 pub(crate) trait Sink: Send + Sync {
     /// Writes an entry of a tenant's session, by its id. What cannot be written now is kept, as far
     /// as there is room, and written later. Returns how many bytes the entry has.
-    fn write(&self, tenant: &str, session: &str, happened: &Happened<'_>) -> u64;
+    fn write(&self, tenant: &str, session: &str, record: &AuditRecord<'_>) -> u64;
 
     /// Writes what is kept, if it is time to try again. Returns why it cannot be written.
     fn check(&self) -> Result<(), String>;
@@ -141,11 +141,11 @@ impl Audit {
         }
     }
 
-    pub(super) fn write(&self, tenant: &str, id: &str, happened: &Happened<'_>) {
+    pub(super) fn write(&self, tenant: &str, id: &str, record: &AuditRecord<'_>) {
         let Some(sink) = &self.sink else { return };
         let mut dropped = 0;
         if let Some(share) = lock(&self.tenants).get_mut(tenant) {
-            if let (Some(_), Happened::Access(_)) = (share.used_up(), happened) {
+            if let (Some(_), AuditRecord::Access(_)) = (share.used_up(), record) {
                 share.dropped += 1;
                 return;
             }
@@ -153,9 +153,9 @@ impl Audit {
         }
         let mut bytes = 0;
         if dropped > 0 {
-            bytes += sink.write(tenant, id, &Happened::Dropped(dropped));
+            bytes += sink.write(tenant, id, &AuditRecord::Dropped(dropped));
         }
-        bytes += sink.write(tenant, id, happened);
+        bytes += sink.write(tenant, id, record);
         if let Some(share) = lock(&self.tenants).get_mut(tenant) {
             share.bytes = share.bytes.saturating_add(bytes);
         }
@@ -165,7 +165,7 @@ impl Audit {
     pub(super) fn access(&self, number: i64, event: &AuditEvent) {
         let named = lock(&self.sessions).get(&number).cloned();
         if let Some((tenant, id)) = named {
-            self.write(&tenant, &id, &Happened::Access(event));
+            self.write(&tenant, &id, &AuditRecord::Access(event));
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
     struct Told(Arc<AtomicBool>);
 
     impl Sink for Told {
-        fn write(&self, _: &str, _: &str, _: &Happened<'_>) -> u64 {
+        fn write(&self, _: &str, _: &str, _: &AuditRecord<'_>) -> u64 {
             10
         }
 
@@ -227,7 +227,7 @@ mod tests {
         let audit = audit(&Told::default(), Outage::Refuse);
         for _ in 0..3 {
             assert!(audit.check("a").is_ok() && audit.check_access(1).is_ok());
-            audit.write("a", "one", &Happened::Ran("completed"));
+            audit.write("a", "one", &AuditRecord::Ran("completed"));
         }
         let refusal = audit.check("a").unwrap_err();
         assert!(

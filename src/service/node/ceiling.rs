@@ -28,7 +28,7 @@ const OPERATORS: &str = "`mounts`, `allow_env`, `ca_files`, `wheels`, `offline`,
 /// What a session gets as far as the ceiling allows: what other protocols' clients have without
 /// asking for it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wishes {
+pub(crate) struct ImplicitGrants {
     pub(crate) public_net: bool,
     /// That the packages which the ceiling names can be loaded.
     pub(crate) packages: bool,
@@ -51,9 +51,9 @@ impl Ceiling {
         &self,
         base: &Policy,
         asked: Policy,
-        wishes: &Wishes,
+        grants: &ImplicitGrants,
     ) -> Result<Policy, Failure> {
-        let most = self.limits(base, wishes);
+        let most = self.limits(base, grants);
         self.check(&asked, &most)?;
         let mut policy = base.clone();
         policy.tools = asked.tools.or(policy.tools);
@@ -61,20 +61,20 @@ impl Ceiling {
         policy.allow_net.extend(asked.allow_net);
         policy.deny_net.extend(asked.deny_net);
         policy.allow_public_net |= asked.allow_public_net;
-        policy.allow_public_net |= wishes.public_net && self.allow_public_net;
+        policy.allow_public_net |= grants.public_net && self.allow_public_net;
         for (origin, headers) in asked.headers {
             policy.headers.entry(origin).or_default().extend(headers);
         }
         policy.env.extend(asked.env);
         policy.packages.extend(asked.packages);
         policy.allow_packages.extend(asked.allow_packages);
-        if wishes.packages {
+        if grants.packages {
             let named = self.packages.iter().filter(|name| *name != "*");
             policy.allow_packages.extend(named.cloned());
         }
         policy.forkable = asked.forkable.or(policy.forkable);
         let mut limits = LimitsEntry::of_node();
-        limits.replace(LimitsEntry::of_run_time(wishes.run_time));
+        limits.replace(LimitsEntry::of_run_time(grants.run_time));
         limits.replace(policy.limits);
         limits.replace(asked.limits);
         limits.lower(&most);
@@ -84,9 +84,9 @@ impl Ceiling {
 
     /// The highest limits that a session may have: those of the ceiling, else those of the node's
     /// policy, else the defaults. All have an end.
-    fn limits(&self, base: &Policy, wishes: &Wishes) -> LimitsEntry {
+    fn limits(&self, base: &Policy, grants: &ImplicitGrants) -> LimitsEntry {
         let mut most = LimitsEntry::of_node();
-        most.raise_run_time(wishes.most_run_time);
+        most.raise_run_time(grants.most_run_time);
         most.replace(base.limits.clone());
         most.replace(self.limits.clone());
         most
@@ -196,7 +196,7 @@ mod tests {
     }
 
     fn admit(ceiling: &Ceiling, asked: &str) -> Result<Policy, Failure> {
-        ceiling.admit(&Policy::default(), policy(asked), &Wishes::default())
+        ceiling.admit(&Policy::default(), policy(asked), &ImplicitGrants::default())
     }
 
     fn refusal(ceiling: &Ceiling, asked: &str) -> String {
@@ -286,7 +286,7 @@ mod tests {
             let asked = |value: f64| {
                 // An int, where one is wanted.
                 let text = format!("{{\"limits\": {{\"{name}\": {value}}}}}");
-                ceiling(docs).admit(&base, policy(&text), &Wishes::default())
+                ceiling(docs).admit(&base, policy(&text), &ImplicitGrants::default())
             };
             let failure = asked(1e12).err().unwrap();
             let text = format!("`limits.{name}`: limit {default}, asked for 1000000000000");
@@ -295,7 +295,8 @@ mod tests {
             assert!(asked(default).is_ok(), "{name}");
             assert!(asked((default / 4.0).ceil()).is_ok() || default < 1.0, "{name}");
         }
-        let nothing = ceiling("").admit(&Policy::default(), policy("{}"), &Wishes::default());
+        let nothing =
+            ceiling("").admit(&Policy::default(), policy("{}"), &ImplicitGrants::default());
         let limits = nothing.ok().unwrap().limits.limits().ok().unwrap();
         assert_eq!((limits.run_time().as_secs(), limits.value_bytes()), (30, 32 << 20));
     }
@@ -327,14 +328,14 @@ mod tests {
 
     #[test]
     fn a_wish_is_granted_as_far_as_the_ceiling_goes() {
-        let wishes = Wishes {
+        let grants = ImplicitGrants {
             public_net: true,
             packages: true,
             run_time: Some(1e9),
             most_run_time: Some(MOST_SECONDS),
         };
         let granted = |text: &str| {
-            let granted = ceiling(text).admit(&Policy::default(), policy("{}"), &wishes);
+            let granted = ceiling(text).admit(&Policy::default(), policy("{}"), &grants);
             let granted = granted.ok().unwrap();
             let seconds = granted.limits.limits().ok().unwrap().run_time().as_secs();
             (granted.allow_public_net, granted.allow_packages, seconds)
@@ -344,7 +345,7 @@ mod tests {
             "allow_public_net = true\npackages = [\"numpy\", \"*\"]\nlimits = { run_time = 5 }";
         assert_eq!(granted(some), (true, vec!["numpy".to_owned()], 5));
         let base = policy(r#"{"limits": {"run_time": 20}}"#);
-        let own = ceiling("").admit(&base, policy("{}"), &wishes).ok().unwrap();
+        let own = ceiling("").admit(&base, policy("{}"), &grants).ok().unwrap();
         assert_eq!(own.limits.limits().ok().unwrap().run_time().as_secs(), 20);
     }
 }

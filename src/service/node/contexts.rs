@@ -8,7 +8,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::super::{Failure, Request, lock};
 use super::guest::{ENTER, FORGET, Raised, SET_ENVIRON};
-use super::{Awaited, NewRun, Node, Refusal, Streamed, Used};
+use super::{Awaited, NewRun, Node, Refusal, SessionLease, Streamed};
 
 /// The context that every session has.
 const FIRST: &str = "default";
@@ -78,7 +78,7 @@ pub(crate) struct Turn {
 
 impl Node {
     /// Waits for the turn to use a session, as long as a run waits for its own.
-    pub(crate) async fn hold(&self, session: &Used) -> Result<Turn, Refusal> {
+    pub(crate) async fn hold(&self, session: &SessionLease) -> Result<Turn, Refusal> {
         let turn = Arc::clone(&session.session().contexts.turn).lock_owned();
         let patience = self.settings.queue_time;
         let held = tokio::time::timeout(patience, turn).await;
@@ -89,7 +89,7 @@ impl Node {
     /// Adds a context, which starts in a directory.
     pub(crate) async fn add_context(
         &self,
-        session: &Used,
+        session: &SessionLease,
         directory: Option<String>,
     ) -> Result<Context, Refusal> {
         let directory = directory.unwrap_or_else(|| HOME.to_owned());
@@ -110,7 +110,11 @@ impl Node {
     }
 
     /// Removes a context with its variables. The first one stays, without variables.
-    pub(crate) async fn remove_context(&self, session: &Used, id: &str) -> Result<(), Refusal> {
+    pub(crate) async fn remove_context(
+        &self,
+        session: &SessionLease,
+        id: &str,
+    ) -> Result<(), Refusal> {
         let _turn = self.hold(session).await?;
         if id != FIRST && lock(&session.session().contexts.state).current == id {
             self.prepare(session, FIRST, Vec::new()).await?;
@@ -124,12 +128,16 @@ impl Node {
     }
 
     /// Forgets the variables of a context. Modules stay imported.
-    pub(crate) async fn restart_context(&self, session: &Used, id: &str) -> Result<(), Refusal> {
+    pub(crate) async fn restart_context(
+        &self,
+        session: &SessionLease,
+        id: &str,
+    ) -> Result<(), Refusal> {
         let _turn = self.hold(session).await?;
         self.forget(session, id).await
     }
 
-    async fn forget(&self, session: &Used, id: &str) -> Result<(), Refusal> {
+    async fn forget(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
         let contexts = &session.session().contexts;
         let context = contexts.get(id)?;
         let is_current = lock(&contexts.state).current == id;
@@ -146,7 +154,7 @@ impl Node {
     /// this run. Returns the number of the run in the context, too.
     pub(crate) async fn stream_in(
         self: &Arc<Self>,
-        session: Used,
+        session: SessionLease,
         turn: Turn,
         context: Option<&str>,
         environ: Vec<(String, String)>,
@@ -174,7 +182,7 @@ impl Node {
     /// Runs code in the turn of the session.
     pub(crate) async fn run_in_turn(
         self: &Arc<Self>,
-        session: &Used,
+        session: &SessionLease,
         run: NewRun,
     ) -> Result<Value, Refusal> {
         let turn = self.hold(session).await?;
@@ -184,7 +192,7 @@ impl Node {
         ran
     }
 
-    fn held(self: &Arc<Self>, session: &Used, turn: Turn) -> Result<Held, Refusal> {
+    fn held(self: &Arc<Self>, session: &SessionLease, turn: Turn) -> Result<Held, Refusal> {
         let number = session.session().number()?;
         Ok(Held { node: Arc::clone(self), turn: Some((number, turn)) })
     }
@@ -192,7 +200,7 @@ impl Node {
     /// Has the variables of a context, and those of the environment, in their places.
     async fn prepare(
         &self,
-        session: &Used,
+        session: &SessionLease,
         id: &str,
         environ: Vec<(String, String)>,
     ) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@
 
 use isolet::Value;
 
-use super::{NewRun, Node, Refusal, Used};
+use super::{NewRun, Node, Refusal, SessionLease};
 
 /// Functions.
 const SOURCE: &str = include_str!("guest.py");
@@ -48,33 +48,33 @@ pub(super) const SET_ENVIRON: Function = function("set_environ", true);
 
 impl Node {
     /// Returns what is known of an entry of the guest's file system.
-    pub(crate) async fn look(&self, session: &Used, path: &str) -> Called {
+    pub(crate) async fn look(&self, session: &SessionLease, path: &str) -> Called {
         self.call_in_turn(session, LOOK, vec![path.into()]).await
     }
 
     /// Returns the entries of a directory, so many levels deep.
-    pub(crate) async fn entries(&self, session: &Used, path: &str, depth: u32) -> Called {
+    pub(crate) async fn entries(&self, session: &SessionLease, path: &str, depth: u32) -> Called {
         self.call_in_turn(session, ENTRIES, vec![path.into(), i64::from(depth).into()]).await
     }
 
     /// Makes a directory and those above it, unless there is one.
-    pub(crate) async fn make_directory(&self, session: &Used, path: &str) -> Called {
+    pub(crate) async fn make_directory(&self, session: &SessionLease, path: &str) -> Called {
         self.call_in_turn(session, MAKE_DIRECTORY, vec![path.into()]).await
     }
 
     /// Moves an entry.
-    pub(crate) async fn move_entry(&self, session: &Used, path: &str, to: &str) -> Called {
+    pub(crate) async fn move_entry(&self, session: &SessionLease, path: &str, to: &str) -> Called {
         self.call_in_turn(session, MOVE, vec![path.into(), to.into()]).await
     }
 
     /// Removes an entry with all that is in it.
-    pub(crate) async fn remove_entry(&self, session: &Used, path: &str) -> Called {
+    pub(crate) async fn remove_entry(&self, session: &SessionLease, path: &str) -> Called {
         self.call_in_turn(session, REMOVE, vec![path.into()]).await
     }
 
     async fn call_in_turn(
         &self,
-        session: &Used,
+        session: &SessionLease,
         function: Function,
         arguments: Vec<Value>,
     ) -> Called {
@@ -85,7 +85,7 @@ impl Node {
     /// Calls a function of the guest's in a session that is held.
     pub(super) async fn call(
         &self,
-        session: &Used,
+        session: &SessionLease,
         function: Function,
         arguments: Vec<Value>,
     ) -> Called {

@@ -47,7 +47,7 @@ use self::creations::Creations;
 use self::discretion::Discretion;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
-use self::named::Named;
+use self::named::NamedSessions;
 use self::on_drop::OnDrop;
 use self::places::Places;
 use self::replies::Replies;
@@ -60,8 +60,8 @@ use self::traces::Traces;
 use self::under_way::UnderWay;
 use super::{Client, Engines, Failure, Reason, Request, Service, SessionCommand, Table, lock};
 
-pub(crate) use self::audit::{Happened, Outage, Sink, over_quota};
-pub(crate) use self::ceiling::{MOST_SECONDS, Wishes};
+pub(crate) use self::audit::{AuditRecord, Outage, Sink, over_quota};
+pub(crate) use self::ceiling::{ImplicitGrants, MOST_SECONDS};
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::discretion::Operator;
@@ -72,8 +72,8 @@ pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::Event;
 pub(crate) use self::runs::{NewRun, Streamed};
 pub(crate) use self::saved::Snapshot;
-pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, Used};
-pub(crate) use self::streamed::Said;
+pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
+pub(crate) use self::streamed::StreamItem;
 pub(crate) use self::tenants::{LOCAL, Tenant};
 pub(crate) use self::traces::within;
 pub(crate) use self::under_way::Asked;
@@ -177,9 +177,9 @@ impl Load {
     }
 }
 
-/// What a node tells others of what it does.
+/// The observers of a node: its audit log, its tracer and its operator.
 #[derive(Default)]
-pub(crate) struct Watchers {
+pub(crate) struct Observers {
     /// The audit log.
     pub(crate) audit: Option<Box<dyn Sink>>,
     /// Makes the spans of traces.
@@ -202,7 +202,7 @@ pub(crate) struct Node {
     /// Who has packages made ready: one start of each tenant.
     packages: Arc<RunGate>,
     creations: Creations,
-    named: Named,
+    named: NamedSessions,
     store: Option<Arc<Store>>,
     snapshots: Snapshots,
     sockets: Sockets,
@@ -225,13 +225,13 @@ impl Node {
         name: &str,
         mut settings: Settings,
         engines: Arc<Engines>,
-        watchers: Watchers,
+        observers: Observers,
     ) -> Result<Arc<Self>, String> {
         let metrics = Arc::<Metrics>::default();
-        let audit = Arc::new(Audit::new(watchers.audit, settings.audit_outage));
-        let traces = Arc::new(Traces::new(watchers.tracer));
+        let audit = Arc::new(Audit::new(observers.audit, settings.audit_outage));
+        let traces = Arc::new(Traces::new(observers.tracer));
         let (own, shown) = (settings.own_paths(), settings.policy.mount_points());
-        let discretion = Discretion::new(&own, &shown, watchers.operator);
+        let discretion = Discretion::new(&own, &shown, observers.operator);
         let counter = metrics.tool_calls();
         let replies = Replies::new(Arc::clone(&audit), Arc::clone(&traces), discretion, counter);
         let replies = Arc::new(replies);
@@ -256,7 +256,7 @@ impl Node {
             service,
             replies,
             creations: Creations::default(),
-            named: Named::default(),
+            named: NamedSessions::default(),
             store: store.map(Arc::new),
             snapshots: Snapshots::default(),
             sockets: Sockets::new(),
@@ -356,7 +356,7 @@ impl Node {
     }
 
     /// Finds a session for who has its tenant's key or its own token.
-    pub(crate) fn find(&self, who: &Credentials, id: &str) -> Result<Used, Refusal> {
+    pub(crate) fn find(&self, who: &Credentials, id: &str) -> Result<SessionLease, Refusal> {
         let origin = self.ids.origin(id).ok_or(Refusal::Unknown)?;
         if origin == Origin::Elsewhere {
             return Err(Refusal::Unknown);
@@ -391,7 +391,7 @@ impl Node {
     }
 
     /// Gives a session more time, or less.
-    pub(crate) fn renew(&self, session: &Used, ttl: Option<f64>) -> Result<(), Refusal> {
+    pub(crate) fn renew(&self, session: &SessionLease, ttl: Option<f64>) -> Result<(), Refusal> {
         *lock(&session.session().deadline) = self.deadline(ttl)?;
         Ok(())
     }
@@ -404,7 +404,7 @@ impl Node {
     /// Has a session carry out a command that runs no code.
     pub(crate) async fn carry_out(
         &self,
-        session: &Used,
+        session: &SessionLease,
         command: SessionCommand,
     ) -> Result<Value, Refusal> {
         let session = session.session().number()?;
@@ -414,7 +414,7 @@ impl Node {
     /// Loads packages that the session's policy names. Returns those that were not there before.
     pub(crate) async fn install(
         &self,
-        session: &Used,
+        session: &SessionLease,
         requirements: Vec<String>,
     ) -> Result<Value, Refusal> {
         let requirements = ceiling::admit_packages(&session.session().policy, requirements)?;
@@ -422,19 +422,19 @@ impl Node {
     }
 
     /// Ends a session.
-    pub(crate) async fn end(&self, session: &Used) {
+    pub(crate) async fn end(&self, session: &SessionLease) {
         self.remove(session, "closed", Reason::Closed).await;
     }
 
     /// Returns `true` if a session was ended from outside, and not by what it ran.
-    pub(crate) fn was_ended(&self, session: &Used) -> bool {
+    pub(crate) fn was_ended(&self, session: &SessionLease) -> bool {
         match self.table.get(&session.session().tenant.name, session.handle()) {
             Err(Some(Reason::Ended(_))) | Ok(_) => false,
             Err(_) => true,
         }
     }
 
-    async fn remove(&self, session: &Used, kind: &'static str, reason: Reason) {
+    async fn remove(&self, session: &SessionLease, kind: &'static str, reason: Reason) {
         // Its place is taken until it has ended.
         if let Some(ended) = self.take(session, kind, reason) {
             self.vacate(&ended).await;
@@ -450,11 +450,16 @@ impl Node {
     }
 
     /// Takes a session away, which counts as an end of this kind.
-    fn take(&self, session: &Used, kind: &'static str, reason: Reason) -> Option<Arc<NodeSession>> {
+    fn take(
+        &self,
+        session: &SessionLease,
+        kind: &'static str,
+        reason: Reason,
+    ) -> Option<Arc<NodeSession>> {
         let (tenant, text) = (&session.session().tenant.name, reason.to_string());
         let ended = self.table.remove(tenant, session.handle(), reason)?;
         self.metrics.ended(kind);
-        self.audit.write(tenant, session.handle(), &Happened::Ended(&text));
+        self.audit.write(tenant, session.handle(), &AuditRecord::Ended(&text));
         Some(ended)
     }
 
@@ -497,13 +502,13 @@ impl Node {
     }
 
     /// Ends a session that nobody uses, unless somebody does now.
-    async fn give_up(&self, idle: Used) {
+    async fn give_up(&self, idle: SessionLease) {
         let reason = Reason::Idle(self.settings.idle);
         let (tenant, id) = (Arc::clone(&idle.session().tenant), idle.handle().to_owned());
         let text = reason.to_string();
         if let Some(ended) = idle.give_up(Some(reason)) {
             self.metrics.ended("idle");
-            self.audit.write(&tenant.name, &id, &Happened::Ended(&text));
+            self.audit.write(&tenant.name, &id, &AuditRecord::Ended(&text));
             self.vacate(&ended).await;
         }
     }
@@ -528,7 +533,7 @@ impl Node {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let reason = || Reason::Ended("the node has ended".to_owned());
-        let take = |session: &Used| self.take(session, "closed", reason());
+        let take = |session: &SessionLease| self.take(session, "closed", reason());
         let ended: Vec<_> = self.table.all().iter().filter_map(take).collect();
         // Idle ones end in good order, those that run something at once.
         let ends = join_all(ended.iter().map(|session| self.vacate(session)));

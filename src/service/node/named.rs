@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::super::lock;
-use super::session::{NewSession, Used};
+use super::session::{NewSession, SessionLease};
 use super::tenants::Tenant;
 use super::{Node, Refusal};
 
@@ -18,9 +18,9 @@ type Id = Arc<tokio::sync::Mutex<Option<String>>>;
 
 /// The ids of sessions by tenant and name.
 #[derive(Default)]
-pub(super) struct Named(Mutex<HashMap<(String, String), Id>>);
+pub(super) struct NamedSessions(Mutex<HashMap<(String, String), Id>>);
 
-impl Named {
+impl NamedSessions {
     fn id(&self, tenant: &Tenant, name: &str) -> Result<Id, Refusal> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {
             let length = name.len();
@@ -51,7 +51,7 @@ impl Node {
         name: &str,
         new: NewSession,
         patience: Duration,
-    ) -> Result<(Used, bool), Refusal> {
+    ) -> Result<(SessionLease, bool), Refusal> {
         let id = self.named.id(tenant, name)?;
         let mut id = id.lock().await;
         if let Some(id) = &*id
@@ -69,7 +69,7 @@ impl Node {
         &self,
         tenant: &Tenant,
         name: &str,
-    ) -> Result<Option<Used>, Refusal> {
+    ) -> Result<Option<SessionLease>, Refusal> {
         let id = self.named.id(tenant, name)?;
         let id = id.lock().await;
         Ok(id.as_ref().and_then(|id| self.table.get(&tenant.name, id).ok()))

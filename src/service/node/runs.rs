@@ -6,10 +6,10 @@ use std::time::Instant;
 use isolet::Value;
 
 use super::super::{Answer, Reason, Request, SessionCommand, lock};
-use super::audit::Happened;
+use super::audit::AuditRecord;
 use super::replies::Events;
 use super::run_gate::Pass;
-use super::session::Used;
+use super::session::SessionLease;
 use super::traces::Traced;
 use super::{Awaited, Node, OnDrop, Refusal};
 
@@ -29,7 +29,7 @@ pub(crate) struct Streamed {
 
 impl Node {
     /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
-    pub(crate) async fn run(&self, session: &Used, run: NewRun) -> Result<Value, Refusal> {
+    pub(crate) async fn run(&self, session: &SessionLease, run: NewRun) -> Result<Value, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(session).await?;
         self.finish(session, self.next(), run, traced, pass).await
@@ -38,7 +38,7 @@ impl Node {
     /// As [`run`](Self::run), with what the run says while it runs.
     pub(crate) async fn stream(
         self: &Arc<Self>,
-        session: Used,
+        session: SessionLease,
         run: NewRun,
     ) -> Result<Streamed, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
@@ -52,7 +52,7 @@ impl Node {
     }
 
     /// Waits for the tenant's turn to run code.
-    async fn turn(&self, session: &Used) -> Result<Pass, Refusal> {
+    async fn turn(&self, session: &SessionLease) -> Result<Pass, Refusal> {
         let tenant = &session.session().tenant;
         // An answer more, where others are not read, would not be read either.
         self.check_in_flight(tenant, 1)?;
@@ -72,7 +72,7 @@ impl Node {
 
     async fn finish(
         &self,
-        session: &Used,
+        session: &SessionLease,
         number: i64,
         run: NewRun,
         mut traced: Traced,
@@ -99,7 +99,7 @@ impl Node {
         self.metrics.ran(outcome, since);
         traced.ended(outcome);
         let tenant = &session.session().tenant.name;
-        self.audit.write(tenant, session.handle(), &Happened::Ran(outcome));
+        self.audit.write(tenant, session.handle(), &AuditRecord::Ran(outcome));
         if let Ok(execution) = &answer {
             lock(&session.session().use_so_far).add(execution);
         }
@@ -118,14 +118,14 @@ impl Node {
     }
 
     /// Interrupts what runs in a session.
-    pub(crate) async fn interrupt(&self, session: &Used) -> Result<(), Refusal> {
+    pub(crate) async fn interrupt(&self, session: &SessionLease) -> Result<(), Refusal> {
         let session = session.session().number()?;
         self.ask(Request::Interrupt { session }).await?;
         Ok(())
     }
 
     /// Answers a call of a tool. Returns `false` if none of this session waits for it.
-    pub(crate) fn answer(&self, session: &Used, call: u64, answer: Answer) -> bool {
+    pub(crate) fn answer(&self, session: &SessionLease, call: u64, answer: Answer) -> bool {
         let number = session.session().number();
         if !number.is_ok_and(|number| self.replies.take_call(call, number)) {
             return false;

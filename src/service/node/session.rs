@@ -6,12 +6,12 @@ use std::time::{Duration, Instant, SystemTime};
 use isolet::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{InUse, Policy, Reason, lock};
+use super::super::{Lease, Policy, Reason, lock};
 use super::contexts::{Context, Contexts};
 use super::places::Place;
 use super::tenants::Tenant;
 use super::traces::Traced;
-use super::{Node, Refusal, Wishes};
+use super::{ImplicitGrants, Node, Refusal};
 
 /// A session of a tenant.
 pub(crate) struct NodeSession {
@@ -86,16 +86,16 @@ pub(crate) struct Use {
 }
 
 /// A session in use.
-pub(crate) type Used = InUse<NodeSession>;
+pub(crate) type SessionLease = Lease<NodeSession>;
 
 /// A session of one request, which ends when this is dropped.
 pub(crate) struct OwnSession {
     pub(super) node: Arc<Node>,
-    pub(super) used: Used,
+    pub(super) used: SessionLease,
 }
 
 impl OwnSession {
-    pub(crate) fn used(&self) -> &Used {
+    pub(crate) fn used(&self) -> &SessionLease {
         &self.used
     }
 
@@ -120,7 +120,7 @@ impl Drop for OwnSession {
 pub(crate) struct NewSession {
     pub(crate) policy: Value,
     /// What it gets as far as the ceiling allows.
-    pub(crate) wishes: Wishes,
+    pub(crate) grants: ImplicitGrants,
     pub(crate) inputs: Vec<(String, Value)>,
     /// How long it lives, in seconds, if that is less than the node's time.
     pub(crate) ttl: Option<f64>,
@@ -144,7 +144,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    pub(crate) fn of(session: &Used) -> Self {
+    pub(crate) fn of(session: &SessionLease) -> Self {
         listed(session.handle().to_owned(), session.session())
     }
 }

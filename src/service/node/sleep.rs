@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::super::{Failure, Reason, Request, SessionCommand, lock};
 use super::places::Place;
 use super::saved::{Kept, Snapshot};
-use super::session::{NodeSession, Used};
+use super::session::{NodeSession, SessionLease};
 use super::starting::no_turn;
 use super::store::{Saved, Store};
 use super::tenants::Tenant;
@@ -16,13 +16,13 @@ use super::{Node, OnDrop, Refusal};
 impl Node {
     /// Saves a session, and ends it until it is resumed. Its place is free meanwhile. Returns
     /// `false` if it was paused already.
-    pub(crate) async fn pause(self: &Arc<Self>, session: Used) -> Result<bool, Refusal> {
+    pub(crate) async fn pause(self: &Arc<Self>, session: SessionLease) -> Result<bool, Refusal> {
         let node = Arc::clone(self);
         // To the end, also if nobody waits for it any more: the session is in between meanwhile.
         unfinished(tokio::spawn(async move { node.pause_now(&session).await }).await)
     }
 
-    async fn pause_now(&self, session: &Used) -> Result<bool, Refusal> {
+    async fn pause_now(&self, session: &SessionLease) -> Result<bool, Refusal> {
         let _turn = self.hold(session).await?;
         let of = session.session();
         if of.is_paused() {
@@ -56,7 +56,7 @@ impl Node {
     /// Has a paused session go on, for so many seconds. Returns `false` if it was not paused.
     pub(crate) async fn resume(
         self: &Arc<Self>,
-        session: Used,
+        session: SessionLease,
         ttl: Option<f64>,
     ) -> Result<bool, Refusal> {
         // Also while code runs in it.
@@ -67,7 +67,7 @@ impl Node {
         unfinished(tokio::spawn(async move { node.resume_now(&session, ttl).await }).await)
     }
 
-    async fn resume_now(&self, session: &Used, ttl: Option<f64>) -> Result<bool, Refusal> {
+    async fn resume_now(&self, session: &SessionLease, ttl: Option<f64>) -> Result<bool, Refusal> {
         let deadline = self.deadline(ttl)?;
         let _turn = self.hold(session).await?;
         let of = session.session();
@@ -105,7 +105,7 @@ impl Node {
     }
 
     /// Pauses a session whose time is over, or ends it if that cannot be.
-    pub(super) fn pause_at_end(self: &Arc<Self>, session: Used) {
+    pub(super) fn pause_at_end(self: &Arc<Self>, session: SessionLease) {
         let node = Arc::clone(self);
         if let Some(store) = &self.store {
             // So that it is not looked at again meanwhile.
@@ -120,7 +120,11 @@ impl Node {
     }
 
     /// Makes a session that has all that this one has, and lives for so many seconds.
-    pub(crate) async fn fork(&self, session: &Used, ttl: Option<f64>) -> Result<Used, Refusal> {
+    pub(crate) async fn fork(
+        &self,
+        session: &SessionLease,
+        ttl: Option<f64>,
+    ) -> Result<SessionLease, Refusal> {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
@@ -183,7 +187,7 @@ impl Node {
     /// Keeps what a session has at this moment, so that others can begin with it.
     pub(crate) async fn snapshot(
         &self,
-        session: &Used,
+        session: &SessionLease,
         name: Option<String>,
     ) -> Result<Snapshot, Refusal> {
         let _turn = self.hold(session).await?;
@@ -240,7 +244,7 @@ impl Node {
     }
 
     /// Ends what there is of a session that was ended while it was on its way.
-    async fn settle(&self, session: &Used) {
+    async fn settle(&self, session: &SessionLease) {
         if !self.table.has(session.handle()) {
             self.vacate(session.session()).await;
         }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime};
 use isolet::Value;
 
 use super::super::{Failure, Policy, Reason, Request, SessionCommand};
-use super::audit::Happened;
+use super::audit::AuditRecord;
 use super::packages::Ready;
 use super::places::Place;
 use super::run_gate::QueueIsFull;
-use super::session::{NewSession, NodeSession, OwnSession, Used};
+use super::session::{NewSession, NodeSession, OwnSession, SessionLease};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, REMOVED, Refusal, gone};
 
@@ -24,7 +24,7 @@ impl Node {
         tenant: &Arc<Tenant>,
         new: NewSession,
         key: Option<&str>,
-    ) -> Result<Used, Refusal> {
+    ) -> Result<SessionLease, Refusal> {
         let Some(key) = key else {
             return self.create_patiently(tenant, new, Duration::ZERO).await;
         };
@@ -44,7 +44,7 @@ impl Node {
         tenant: &Arc<Tenant>,
         new: NewSession,
         patience: Duration,
-    ) -> Result<Used, Refusal> {
+    ) -> Result<SessionLease, Refusal> {
         // On the heap, because all that waits has its state.
         self.counted(Box::pin(self.start(tenant, new, patience)).await)
     }
@@ -65,13 +65,13 @@ impl Node {
         tenant: &Arc<Tenant>,
         new: NewSession,
         patience: Duration,
-    ) -> Result<Used, Refusal> {
+    ) -> Result<SessionLease, Refusal> {
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
         self.audit.check(&tenant.name)?;
         let asked = Policy::read(new.policy)?;
-        let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.wishes)?;
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.grants)?;
         policy.audit |= self.audit.is_on();
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
@@ -116,11 +116,15 @@ impl Node {
     }
 
     /// Has the table have a session that has started.
-    pub(super) async fn admit(&self, id: String, session: NodeSession) -> Result<Used, Refusal> {
+    pub(super) async fn admit(
+        &self,
+        id: String,
+        session: NodeSession,
+    ) -> Result<SessionLease, Refusal> {
         // The table has room for as many.
         let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
         let tenant = Arc::clone(&session.tenant);
-        self.audit.write(&tenant.name, &id, &Happened::Created);
+        self.audit.write(&tenant.name, &id, &AuditRecord::Created);
         let used = room.fill_again(&tenant.name, id, session);
         // If that could not be written, nobody may use it.
         if let Err(refusal) = self.audit.check(&tenant.name) {

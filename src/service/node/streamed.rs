@@ -1,4 +1,4 @@
-//! What a run says, and its result after that.
+//! The items of a streamed run: its events, and its result after them.
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
@@ -7,8 +7,8 @@ use isolet::Value;
 use super::replies::{Event, Events};
 use super::{Refusal, Streamed};
 
-/// What a run that is listened to says; the last is its end.
-pub(crate) enum Said {
+/// An item of a streamed run; the last one is its end.
+pub(crate) enum StreamItem {
     Event(Event),
     End(Result<Value, Refusal>),
 }
@@ -22,7 +22,7 @@ struct Listening {
 
 impl Streamed {
     /// Returns the run's events as they come, and its end after them.
-    pub(crate) fn said(self) -> impl Stream<Item = Said> + Send + 'static {
+    pub(crate) fn items(self) -> impl Stream<Item = StreamItem> + Send + 'static {
         let Self { events, result } = self;
         let listening = Listening { events, result: Some(result), ended: None };
         stream::unfold(listening, async |mut listening| {
@@ -30,7 +30,7 @@ impl Streamed {
                 tokio::select! {
                     biased;
                     Some(event) = listening.events.next() => {
-                        return Some((Said::Event(event), listening));
+                        return Some((StreamItem::Event(event), listening));
                     }
                     ended = result => {
                         listening.ended = Some(ended);
@@ -40,10 +40,10 @@ impl Streamed {
             }
             // After its answer nothing more is said by the run.
             if let Some(event) = listening.events.try_next() {
-                return Some((Said::Event(event), listening));
+                return Some((StreamItem::Event(event), listening));
             }
             let ended = listening.ended.take()?;
-            Some((Said::End(ended), listening))
+            Some((StreamItem::End(ended), listening))
         })
     }
 }

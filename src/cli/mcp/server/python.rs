@@ -24,7 +24,7 @@ use super::stubs;
 use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
 use super::turn::Turns;
 use crate::service::in_options;
-use crate::service::{InUse, Reason, Room, Table};
+use crate::service::{Lease, Reason, Room, Table};
 
 /// A sandbox, and its sessions.
 pub(super) struct Python {
@@ -101,7 +101,7 @@ pub(super) struct Job {
 /// A run that has ended.
 pub(super) struct Ran {
     pub(super) execution: Execution,
-    pub(super) in_use: InUse<PythonSession>,
+    pub(super) in_use: Lease<PythonSession>,
     /// Why files could not be written back after it.
     pub(super) unwritten: Option<String>,
     /// The calls of other servers' tools.
@@ -111,14 +111,14 @@ pub(super) struct Ran {
 /// A run that has begun.
 pub(super) struct Begun {
     running: Running,
-    in_use: InUse<PythonSession>,
+    in_use: Lease<PythonSession>,
     approvals: RunApprovals,
 }
 
 /// Why a session does not sleep.
 enum Unkept {
     /// It is used again.
-    InUse,
+    Lease,
     /// It cannot be saved, for this reason.
     Failed(String),
 }
@@ -245,13 +245,13 @@ impl Python {
 
     /// Puts a session to sleep, or ends it if there is no store or it cannot be saved. Does neither
     /// if somebody uses it again.
-    async fn give_up(&self, in_use: InUse<PythonSession>, reason: Reason) {
+    async fn give_up(&self, in_use: Lease<PythonSession>, reason: Reason) {
         let Some(store) = &self.store else {
             return self.end(in_use.give_up(Some(reason))).await;
         };
         let (turn, reason) = match self.keep(store, &in_use).await {
             Ok(turn) => (Some(turn), None),
-            Err(Unkept::InUse) => return,
+            Err(Unkept::Lease) => return,
             Err(Unkept::Failed(error)) => {
                 let reason = format!("{reason}, and it could not be put to sleep: {error}");
                 (None, Some(Reason::Ended(reason)))
@@ -277,13 +277,13 @@ impl Python {
     async fn keep(
         &self,
         store: &Store,
-        in_use: &InUse<PythonSession>,
+        in_use: &Lease<PythonSession>,
     ) -> Result<OwnedMutexGuard<Interpreter>, Unkept> {
         // If anything runs, its client has left or the server ends.
         let turn = tokio::time::timeout(PATIENCE, in_use.session().turns.wait()).await;
         let mut turn = match turn {
             Ok(Ok(turn)) => turn,
-            Ok(Err(_)) => return Err(Unkept::InUse),
+            Ok(Err(_)) => return Err(Unkept::Lease),
             Err(_) => {
                 in_use.session().interrupt.kill();
                 return Err(Unkept::Failed("its code could not be interrupted".to_owned()));
@@ -381,7 +381,7 @@ impl Python {
     }
 
     /// Returns the session of a handle, if it is awake.
-    pub(super) fn get(&self, owner: &str, handle: &str) -> Result<InUse<PythonSession>, String> {
+    pub(super) fn get(&self, owner: &str, handle: &str) -> Result<Lease<PythonSession>, String> {
         if self.store.is_none() {
             for idle in self.table.idle() {
                 let idle = idle.give_up(Some(Reason::Idle(self.bounds.session_ttl)));
@@ -396,7 +396,7 @@ impl Python {
         self: &Arc<Self>,
         owner: &str,
         handle: &str,
-    ) -> Result<InUse<PythonSession>, String> {
+    ) -> Result<Lease<PythonSession>, String> {
         let (gone, store) = match (self.get(owner, handle), &self.store) {
             (Err(gone), Some(store)) => (gone, store),
             (got, _) => return got,
@@ -422,7 +422,7 @@ impl Python {
         self.table.of(owner)
     }
 
-    async fn open(self: &Arc<Self>, owner: &str) -> Result<InUse<PythonSession>, String> {
+    async fn open(self: &Arc<Self>, owner: &str) -> Result<Lease<PythonSession>, String> {
         let made = self.made().await?;
         let room = self.room().await?;
         let (sandbox, packages) = (made.sandbox.clone(), made.packages.clone());
@@ -496,7 +496,7 @@ impl Python {
         self.sandboxes.make(&extend).map_err(|error| in_options(&format!("{error:#}")))
     }
 
-    fn note_end(&self, owner: &str, in_use: &InUse<PythonSession>, reason: &str) {
+    fn note_end(&self, owner: &str, in_use: &Lease<PythonSession>, reason: &str) {
         self.remove(owner, in_use.handle(), Reason::Ended(reason.to_owned()));
     }
 

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::problem::Problem;
 use super::transfer::{Download, Transfer, Upload};
-use super::{Who, e2b, nemo_skills};
+use super::{e2b, nemo_skills};
 use crate::cli::http_server::Peer;
 use crate::service::node::{Credentials, Node, Refusal, with_results};
 
@@ -73,7 +73,7 @@ impl Protocol {
         if matches!(self, Self::E2bSandbox) {
             return e2b::credentials(parts).await;
         }
-        let Ok(Who(credentials)) = Who::from_request_parts(parts, &()).await;
+        let Ok(credentials) = Credentials::from_request_parts(parts, &()).await;
         credentials
     }
 

@@ -7,7 +7,7 @@ use super::super::wire::Wire;
 use super::body::is_small;
 use super::problem::Problem;
 use crate::service::Failure;
-use crate::service::node::{Node, Refusal, Used};
+use crate::service::node::{Node, Refusal, SessionLease};
 
 /// The most bytes of the last message of a run on a WebSocket, as far as it has only what events
 /// have said before: clients take a MiB, unless they are told otherwise.
@@ -19,7 +19,7 @@ fn gap(dropped: usize) -> String {
 }
 
 /// Leaves out of an execution what its answer has no room for.
-pub(super) fn fit(node: &Node, session: &Used, execution: Value) -> Value {
+pub(super) fn fit(node: &Node, session: &SessionLease, execution: Value) -> Value {
     let most = node.max_answer();
     fit_within(execution, most.min(session.session().max_value()), most)
 }

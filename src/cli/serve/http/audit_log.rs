@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::audit::{line, seconds};
 use crate::cli::journal::Journal;
-use crate::service::node::{Happened, Outage, Sink};
+use crate::service::node::{AuditRecord, Outage, Sink};
 
 /// Says what a node does while its log cannot be written.
 pub(super) const fn meanwhile(outage: Outage) -> &'static str {
@@ -17,8 +17,8 @@ pub(super) const fn meanwhile(outage: Outage) -> &'static str {
 }
 
 impl Sink for Journal {
-    fn write(&self, tenant: &str, session: &str, happened: &Happened<'_>) -> u64 {
-        self.append(&entry(tenant, session, happened))
+    fn write(&self, tenant: &str, session: &str, record: &AuditRecord<'_>) -> u64 {
+        self.append(&entry(tenant, session, record))
     }
 
     fn check(&self) -> Result<(), String> {
@@ -30,13 +30,13 @@ impl Sink for Journal {
     }
 }
 
-fn entry(tenant: &str, session: &str, happened: &Happened<'_>) -> Value {
-    let mut entry = match happened {
-        Happened::Access(event) => line(event),
-        Happened::Created => json!({"event": "created"}),
-        Happened::Ran(status) => json!({"event": "ran", "status": status}),
-        Happened::Ended(reason) => json!({"event": "ended", "reason": reason}),
-        Happened::Dropped(events) => json!({"event": "dropped", "events": events}),
+fn entry(tenant: &str, session: &str, record: &AuditRecord<'_>) -> Value {
+    let mut entry = match record {
+        AuditRecord::Access(event) => line(event),
+        AuditRecord::Created => json!({"event": "created"}),
+        AuditRecord::Ran(status) => json!({"event": "ran", "status": status}),
+        AuditRecord::Ended(reason) => json!({"event": "ended", "reason": reason}),
+        AuditRecord::Dropped(events) => json!({"event": "dropped", "events": events}),
     };
     if entry.get("time").is_none() {
         entry["time"] = seconds(SystemTime::now()).into();

@@ -14,19 +14,19 @@ use isolet::Value;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::body::{Given, decoded, in_turn, line};
+use super::MAX_BODY_BYTES;
+use super::body::{JsonBody, decoded, in_turn, line};
 use super::openapi::Refusals;
 use super::problem::Problem;
-use super::runs::{EVENTS, Once};
+use super::runs::{EVENTS, RunOnceRequest};
 use super::transfer::{self, Transfer};
-use super::{MAX_BODY_BYTES, Who};
 use crate::cli::http_server::Patient;
 use crate::cli::json_text::message_id;
 use crate::cli::mcp::wire::Outline;
-use crate::service::node::{Node, Tenant};
+use crate::service::node::{Credentials, Node, Tenant};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
-    OpenApiRouter::new().routes(routes!(batch))
+    OpenApiRouter::new().routes(routes!(run_batch))
 }
 
 /// Runs many programs, each in a session of its own.
@@ -39,13 +39,13 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     request_body(content = String, content_type = "application/x-ndjson"),
     responses((status = 200, body = String, content_type = "application/x-ndjson"), Refusals),
 )]
-async fn batch(
+async fn run_batch(
     State(node): State<Arc<Node>>,
-    who: Who,
+    credentials: Credentials,
     Extension(transfer): Extension<Transfer>,
     body: Body,
 ) -> Result<Response, Problem> {
-    let tenant = node.tenant(&who.0)?;
+    let tenant = node.tenant(&credentials)?;
     let items = Lines::of(body, transfer);
     let mut response = Response::new(Body::from_stream(answers(node, tenant, items)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
@@ -108,11 +108,11 @@ async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
     let decoded = in_turn(line.len(), || decoded(&line)).await;
     let taken = decoded.and_then(|decoded| Ok(charge.take((line.len() + decoded) as u64)?));
     let read = match taken {
-        Ok(()) => Given::read(&line).await,
+        Ok(()) => JsonBody::read(&line).await,
         Err(problem) => Err(problem),
     };
     let (id, once) = match read {
-        Ok(Given(item)) => split(item),
+        Ok(JsonBody(item)) => split(item),
         Err(problem) => (message_id(Outline::of(&line)), Err(problem)),
     };
     drop(line);
@@ -123,13 +123,13 @@ async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
 }
 
 /// Splits a line into its id and what is to be run.
-fn split(item: Value) -> (Value, Result<Once, Problem>) {
+fn split(item: Value) -> (Value, Result<RunOnceRequest, Problem>) {
     let Value::Dict(mut fields) = item else {
         return (Value::None, Err(Problem::unreadable("the line has to be an object")));
     };
     let at = fields.iter().position(|(name, _)| name.as_str() == Some("id"));
     let id = at.map_or(Value::None, |at| fields.remove(at).1);
-    (id, Given::of(Value::Dict(fields)).map(|Given(once)| once))
+    (id, JsonBody::of(Value::Dict(fields)).map(|JsonBody(once)| once))
 }
 
 fn answered(id: Value, ran: Result<Value, Problem>) -> Bytes {

@@ -19,14 +19,14 @@ use crate::cli::json_text;
 const BODY: &str = "the body";
 
 /// A request's body. An empty one is an empty object.
-pub(super) struct Given<T>(pub(super) T);
+pub(super) struct JsonBody<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for Given<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Problem> {
         let transfer = request.extensions().get::<Transfer>().cloned();
-        let Raw(bytes) = Raw::from_request(request, state).await?;
+        let RawBody(bytes) = RawBody::from_request(request, state).await?;
         if let Some(transfer) = transfer {
             transfer.take(in_turn(bytes.len(), || decoded(&bytes)).await?)?;
         }
@@ -34,7 +34,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for Given<T> {
     }
 }
 
-impl<T: DeserializeOwned + Send> Given<T> {
+impl<T: DeserializeOwned + Send> JsonBody<T> {
     /// Reads an object.
     pub(super) async fn read(bytes: &[u8]) -> Result<Self, Problem> {
         if bytes.is_empty() {
@@ -108,9 +108,9 @@ pub(super) fn read<T: DeserializeOwned + Send>(what: &str, value: Value) -> Resu
 }
 
 /// A request's body as it is.
-pub(super) struct Raw(pub(super) Bytes);
+pub(super) struct RawBody(pub(super) Bytes);
 
-impl<S: Send + Sync> FromRequest<S> for Raw {
+impl<S: Send + Sync> FromRequest<S> for RawBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request<Body>, _state: &S) -> Result<Self, Problem> {
@@ -119,9 +119,9 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
 }
 
 /// The parts of a path that stand for something.
-pub(super) struct Part<T>(pub(super) T);
+pub(super) struct PathParam<T>(pub(super) T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Part<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -198,18 +198,18 @@ fn is_within(value: &Value, left: &mut usize) -> bool {
 }
 
 /// Answers with JSON of another protocol.
-pub(super) struct Foreign(pub(super) serde_json::Value);
+pub(super) struct DialectJson(pub(super) serde_json::Value);
 
-impl IntoResponse for Foreign {
+impl IntoResponse for DialectJson {
     fn into_response(self) -> Response {
         ([(CONTENT_TYPE, "application/json")], self.0.to_string()).into_response()
     }
 }
 
 /// Answers with a value.
-pub(super) struct Answered(pub(super) StatusCode, pub(super) Value);
+pub(super) struct ApiResponse(pub(super) StatusCode, pub(super) Value);
 
-impl IntoResponse for Answered {
+impl IntoResponse for ApiResponse {
     fn into_response(self) -> Response {
         let mut response = (self.0, line(self.1)).into_response();
         let json = HeaderValue::from_static("application/json");

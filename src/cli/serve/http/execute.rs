@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use isolet::Value;
 
-use super::body::Given;
+use super::body::JsonBody;
 use super::problem::Problem;
 use super::{e2b, measure, nemo_skills, otlp};
 use crate::service::node::Node;
@@ -23,13 +23,13 @@ async fn execute(State(node): State<Arc<Node>>, request: Request) -> Response {
     let parent = otlp::parent(&parts.headers);
     let mut given = Request::new(body);
     *given.extensions_mut() = parts.extensions.clone();
-    let body = Given::<Value>::from_request(given, &node).await;
+    let body = JsonBody::<Value>::from_request(given, &node).await;
     let answered = match body {
-        Ok(Given(body)) if body.get("generated_code").is_some() => {
+        Ok(JsonBody(body)) if body.get("generated_code").is_some() => {
             let work = nemo_skills::execute(Arc::clone(&node), parts, body);
             measure(&node, "nemo_skills", parent, work).await
         }
-        Ok(Given(body)) => {
+        Ok(JsonBody(body)) => {
             let work = e2b::execute(Arc::clone(&node), parts, body);
             measure(&node, "e2b", parent, work).await
         }

@@ -58,7 +58,7 @@ use crate::cli::http_server::{self, Limits, Listener};
 use crate::cli::journal::Journal;
 use crate::cli::socket::{Address, LOOPBACK, bind_unix};
 use crate::service::Engines;
-use crate::service::node::{Config, Credentials, Node, Settings, Watchers, within};
+use crate::service::node::{Config, Credentials, Node, Observers, Settings, within};
 
 /// The maximum size of a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -117,13 +117,13 @@ pub(super) fn serve(
         .build()?;
     let engines = Arc::new(engines(settings.max_sessions, runtime.handle())?);
     let exporter = otlp::Exporter::of_environment(runtime.handle(), &args.name)?;
-    let watchers = Watchers {
+    let observers = Observers {
         audit,
         tracer: exporter.as_ref().map(otlp::Exporter::tracer),
         operator: Some(operator::told()?),
     };
     let node =
-        Node::new(&args.name, settings, engines, watchers).map_err(|error| anyhow!(error))?;
+        Node::new(&args.name, settings, engines, observers).map_err(|error| anyhow!(error))?;
     runtime.block_on(listen(args, address, limits, node))?;
     if let Some(exporter) = exporter {
         exporter.end();
@@ -374,9 +374,9 @@ fn is_local(headers: &HeaderMap) -> bool {
 }
 
 /// The key of a creation that may be sent again.
-pub(super) struct Again(Option<String>);
+pub(super) struct IdempotencyKey(Option<String>);
 
-impl<S: Sync> FromRequestParts<S> for Again {
+impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
@@ -385,10 +385,8 @@ impl<S: Sync> FromRequestParts<S> for Again {
     }
 }
 
-/// What a request has to prove who sends it.
-pub(super) struct Who(Credentials);
-
-impl<S: Sync> FromRequestParts<S> for Who {
+/// What a request proves its sender by.
+impl<S: Sync> FromRequestParts<S> for Credentials {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
@@ -402,7 +400,7 @@ impl<S: Sync> FromRequestParts<S> for Who {
         let key = bearer.or_else(|| text("x-api-key")).or(basic.as_deref());
         let token = text("x-session-token").or(bearer);
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        Ok(Self(Credentials { key: owned(key), token: owned(token) }))
+        Ok(Self { key: owned(key), token: owned(token) })
     }
 }
 

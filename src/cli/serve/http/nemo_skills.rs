@@ -14,12 +14,13 @@ use isolet::Value;
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
-use super::Who;
-use super::body::Foreign;
+use super::body::DialectJson;
 use super::exits::Shown;
 use super::lenient;
 use super::problem::Problem;
-use crate::service::node::{MOST_SECONDS, NewRun, NewSession, Node, Tenant, Wishes};
+use crate::service::node::{
+    Credentials, ImplicitGrants, MOST_SECONDS, NewRun, NewSession, Node, Tenant,
+};
 
 /// The header with the name of a session.
 const SESSION: &str = "x-session-id";
@@ -74,11 +75,11 @@ pub(super) async fn execute(
     mut parts: Parts,
     body: Value,
 ) -> Result<Response, Response> {
-    let Ok(who) = Who::from_request_parts(&mut parts, &node).await;
+    let Ok(credentials) = Credentials::from_request_parts(&mut parts, &node).await;
     let wanted: Result<Wanted, _> = lenient::read(body, &["timeout", "max_output_characters"]);
     let ran = async {
         let wanted = wanted?;
-        let tenant = node.tenant(&who.0)?;
+        let tenant = node.tenant(&credentials)?;
         let header = parts.headers.get(SESSION).and_then(|name| name.to_str().ok());
         let name = header.map(str::to_owned).or_else(|| wanted.session_id.clone());
         match (wanted.language.as_str(), name) {
@@ -93,7 +94,7 @@ pub(super) async fn execute(
         }
     };
     let output = ran.await.map_err(|problem| refused(&problem))?;
-    Ok(Foreign(output).into_response())
+    Ok(DialectJson(output).into_response())
 }
 
 async fn run_cell(
@@ -102,8 +103,8 @@ async fn run_cell(
     name: &str,
     wanted: Wanted,
 ) -> Result<AnyJson, Problem> {
-    let wishes = wishes(MOST_SECONDS);
-    let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
+    let grants = grants(MOST_SECONDS);
+    let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
     let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
     let options =
         Value::dict([("run_time", Value::from(wanted.timeout)), ("syntax", "ipython".into())]);
@@ -120,8 +121,8 @@ async fn run_program(
     tenant: &Arc<Tenant>,
     wanted: Wanted,
 ) -> Result<AnyJson, Problem> {
-    let wishes = wishes(wanted.timeout);
-    let new = NewSession { policy: no_policy(), wishes, ..NewSession::default() };
+    let grants = grants(wanted.timeout);
+    let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
     let session = node.create_own(tenant, new, PATIENCE).await?;
     let options = Value::dict([
         ("run_time", Value::from(wanted.timeout)),
@@ -134,9 +135,9 @@ async fn run_program(
     Ok(output(&wanted, &ran?, Kind::Program))
 }
 
-fn wishes(seconds: f64) -> Wishes {
+fn grants(seconds: f64) -> ImplicitGrants {
     let (run_time, most_run_time) = (Some(seconds), Some(MOST_SECONDS));
-    Wishes { packages: true, run_time, most_run_time, ..Wishes::default() }
+    ImplicitGrants { packages: true, run_time, most_run_time, ..ImplicitGrants::default() }
 }
 
 fn no_policy() -> Value {
@@ -196,17 +197,17 @@ fn cut(mut text: String, most: usize) -> String {
 
 async fn end(
     State(node): State<Arc<Node>>,
-    who: Who,
+    credentials: Credentials,
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
-    let tenant = node.tenant(&who.0)?;
+    let tenant = node.tenant(&credentials)?;
     let Some(session) = node.find_named(&tenant, &name).await? else {
         let body = json!({"error": format!("there is no session `{name}`")});
-        return Ok((StatusCode::NOT_FOUND, Foreign(body)).into_response());
+        return Ok((StatusCode::NOT_FOUND, DialectJson(body)).into_response());
     };
     node.end(&session).await;
     let body = json!({"message": format!("the session `{name}` has ended")});
-    Ok(Foreign(body).into_response())
+    Ok(DialectJson(body).into_response())
 }
 
 #[cfg(test)]

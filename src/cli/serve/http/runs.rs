@@ -18,15 +18,16 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Who;
 use super::answers::fit;
-use super::body::{Answered, Given, Part, line, variables};
+use super::body::{ApiResponse, JsonBody, PathParam, line, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
-use super::sessions::Wanted;
+use super::sessions::SessionRequest;
 use crate::cli::http_server::Patient;
 use crate::service::Answer;
-use crate::service::node::{Event, NewRun, Node, Said, Streamed, Tenant, Used};
+use crate::service::node::{
+    Credentials, Event, NewRun, Node, SessionLease, StreamItem, Streamed, Tenant,
+};
 
 /// The media type of events: an object of JSON on each line.
 pub(super) const EVENTS: &str = "application/x-ndjson";
@@ -34,14 +35,17 @@ pub(super) const EVENTS: &str = "application/x-ndjson";
 type Served = State<Arc<Node>>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
-    OpenApiRouter::new().routes(routes!(run)).routes(routes!(answer)).routes(routes!(run_once))
+    OpenApiRouter::new()
+        .routes(routes!(run_code))
+        .routes(routes!(answer_tool_call))
+        .routes(routes!(run_code_once))
 }
 
 /// Code to run.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(super) struct Job {
+pub(super) struct RunRequest {
     #[schema(required, value_type = String)]
     code: Option<String>,
     /// Variables that are set before.
@@ -70,7 +74,7 @@ pub(super) struct Job {
     table_data: bool,
 }
 
-impl Job {
+impl RunRequest {
     pub(super) fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
         let code = self.code.ok_or_else(|| Problem::unreadable("the string `code` is missing"))?;
         let mut options = vec![("stream", Value::from(is_stream))];
@@ -105,29 +109,29 @@ impl Job {
     params(
         ("id" = String, Path, description = "The session's id"),
     ),
-    request_body = Job,
+    request_body = RunRequest,
     responses(
         (status = 200, content((openapi::Execution), (String = "application/x-ndjson"))),
         Refusals,
     ),
 )]
-async fn run(
+async fn run_code(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
     headers: HeaderMap,
-    Given(job): Given<Job>,
+    JsonBody(request): JsonBody<RunRequest>,
 ) -> Result<Response, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if !accepted.contains(EVENTS) {
-        let execution = node.run(&session, job.new_run(false)?).await?;
+        let execution = node.run(&session, request.new_run(false)?).await?;
         let execution = fit(&node, &session, execution);
-        return Ok(Answered(StatusCode::OK, execution).into_response());
+        return Ok(ApiResponse(StatusCode::OK, execution).into_response());
     }
     // The same session, for as long as its events are told.
-    let same = node.find(&who.0, &id)?;
-    let streamed = node.stream(session, job.new_run(true)?).await?;
+    let same = node.find(&credentials, &id)?;
+    let streamed = node.stream(session, request.new_run(true)?).await?;
     let mut response = Response::new(Body::from_stream(lines(node, same, streamed)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
     // The guest waits for a client that does not read.
@@ -138,17 +142,17 @@ async fn run(
 /// The lines of a run that is listened to; the last one has its result.
 fn lines(
     node: Arc<Node>,
-    session: Used,
+    session: SessionLease,
     streamed: Streamed,
 ) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
-    streamed.said().map(move |said| {
-        Ok(match said {
-            Said::Event(event) => line(told(event)).into(),
-            Said::End(Ok(execution)) => {
+    streamed.items().map(move |item| {
+        Ok(match item {
+            StreamItem::Event(event) => line(event_to_json(event)).into(),
+            StreamItem::End(Ok(execution)) => {
                 let execution = fit(&node, &session, execution);
                 line(Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
             }
-            Said::End(Err(refusal)) => {
+            StreamItem::End(Err(refusal)) => {
                 let problem = Problem::from(refusal).value();
                 line(Value::dict([("type", Value::from("error")), ("problem", problem)])).into()
             }
@@ -156,8 +160,8 @@ fn lines(
     })
 }
 
-/// Returns an event as clients are told of it.
-pub(super) fn told(event: Event) -> Value {
+/// Returns an event as the object that clients get.
+pub(super) fn event_to_json(event: Event) -> Value {
     match event {
         Event::Output(stream, text) => {
             let kind = if stream == Stream::Stderr { "stderr" } else { "stdout" };
@@ -182,15 +186,15 @@ pub(super) fn told(event: Event) -> Value {
 /// What a tool has returned, or the exception that it has raised.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolAnswer {
+pub(super) struct ToolResult {
     #[serde(default)]
     #[schema(value_type = serde_json::Value)]
     value: Value,
     #[serde(default)]
-    error: Option<ToolFailure>,
+    error: Option<ToolException>,
 }
 
-impl ToolAnswer {
+impl ToolResult {
     pub(super) fn answer(self) -> Answer {
         match self.error {
             Some(failure) => Err(failure.error()),
@@ -201,7 +205,7 @@ impl ToolAnswer {
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ToolFailure {
+struct ToolException {
     #[serde(rename = "type", default = "runtime_error")]
     type_name: String,
     message: String,
@@ -214,7 +218,7 @@ struct ToolFailure {
     exceptions: Vec<Self>,
 }
 
-impl ToolFailure {
+impl ToolException {
     fn error(self) -> ToolError {
         let error = ToolError::new(self.type_name, self.message);
         let error = self.bases.into_iter().fold(error, ToolError::based_on);
@@ -235,16 +239,16 @@ fn runtime_error() -> String {
         ("id" = String, Path, description = "The session's id"),
         ("call" = u64, Path, description = "The number of the call"),
     ),
-    request_body = ToolAnswer,
+    request_body = ToolResult,
     responses((status = 204), Refusals),
 )]
-async fn answer(
+async fn answer_tool_call(
     State(node): Served,
-    who: Who,
-    Part((id, call)): Part<(String, u64)>,
-    Given(answer): Given<ToolAnswer>,
+    credentials: Credentials,
+    PathParam((id, call)): PathParam<(String, u64)>,
+    JsonBody(answer): JsonBody<ToolResult>,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     if node.answer(&session, call, answer.answer()) {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -253,17 +257,17 @@ async fn answer(
 }
 
 /// A session for one run.
-pub(super) struct Once {
+pub(super) struct RunOnceRequest {
     policy: Value,
-    job: Job,
+    request: RunRequest,
 }
 
 /// Not by `flatten`, which lets keys pass that nobody knows.
-impl<'de> Deserialize<'de> for Once {
+impl<'de> Deserialize<'de> for RunOnceRequest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (policy, rest) = taken(Value::deserialize(deserializer)?, "policy");
-        let job = isolet::from_value(rest).map_err(D::Error::custom)?;
-        Ok(Self { policy: policy.unwrap_or_default(), job })
+        let request = isolet::from_value(rest).map_err(D::Error::custom)?;
+        Ok(Self { policy: policy.unwrap_or_default(), request })
     }
 }
 
@@ -275,15 +279,15 @@ pub(super) fn taken(fields: Value, name: &str) -> (Option<Value>, Value) {
     (field, Value::Dict(fields))
 }
 
-impl PartialSchema for Once {
+impl PartialSchema for RunOnceRequest {
     fn schema() -> RefOr<Schema> {
-        openapi::with_property(Job::schema(), "policy", openapi::any())
+        openapi::with_property(RunRequest::schema(), "policy", openapi::any())
     }
 }
 
-impl ToSchema for Once {}
+impl ToSchema for RunOnceRequest {}
 
-impl Once {
+impl RunOnceRequest {
     /// Runs the code in a session of its own, for which it waits for so long.
     pub(super) async fn run(
         self,
@@ -291,8 +295,8 @@ impl Once {
         tenant: &Arc<Tenant>,
         patience: Duration,
     ) -> Result<Value, Problem> {
-        let run = self.job.new_run(false)?;
-        let new = Wanted::of(self.policy).new_session()?;
+        let run = self.request.new_run(false)?;
+        let new = SessionRequest::of(self.policy).new_session()?;
         let session = node.create_own(tenant, new, patience).await?;
         let ran = node.run(session.used(), run).await;
         let ran = ran.map(|execution| fit(node, session.used(), execution));
@@ -305,14 +309,14 @@ impl Once {
 #[utoipa::path(
     post,
     path = "/v1/run",
-    request_body = Once,
+    request_body = RunOnceRequest,
     responses((status = 200, body = openapi::Execution), Refusals),
 )]
-async fn run_once(
+async fn run_code_once(
     State(node): Served,
-    who: Who,
-    Given(once): Given<Once>,
-) -> Result<Answered, Problem> {
-    let tenant = node.tenant(&who.0)?;
-    Ok(Answered(StatusCode::OK, once.run(&node, &tenant, Duration::ZERO).await?))
+    credentials: Credentials,
+    JsonBody(request): JsonBody<RunOnceRequest>,
+) -> Result<ApiResponse, Problem> {
+    let tenant = node.tenant(&credentials)?;
+    Ok(ApiResponse(StatusCode::OK, request.run(&node, &tenant, Duration::ZERO).await?))
 }

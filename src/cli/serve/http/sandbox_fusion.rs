@@ -16,15 +16,15 @@ use isolet::Value;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as AnyJson, json};
 
-use super::Who;
 use super::answers::check_length;
-use super::body::{Foreign, Given, in_turn};
+use super::body::{DialectJson, JsonBody, in_turn};
 use super::exits::Shown;
 use super::lenient;
 use super::problem::Problem;
 use crate::service::SessionCommand;
 use crate::service::node::{
-    MOST_SECONDS, NewRun, NewSession, Node, OwnSession, Refusal, Used, Wishes,
+    Credentials, ImplicitGrants, MOST_SECONDS, NewRun, NewSession, Node, OwnSession, Refusal,
+    SessionLease,
 };
 
 /// How long a request waits for room on the node. Clients wait for a program's time and 10 s more.
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
     Router::new()
         .route("/run_code", post(run_code))
         .route("/run_jupyter", post(run_jupyter))
-        .route("/v1/ping", get(async || Foreign("pong".into())))
+        .route("/v1/ping", get(async || DialectJson("pong".into())))
 }
 
 #[derive(Deserialize)]
@@ -102,9 +102,9 @@ struct CommandResult {
 
 async fn run_code(
     State(node): Served,
-    who: Who,
-    Given(body): Given<Value>,
-) -> Result<Foreign, Problem> {
+    credentials: Credentials,
+    JsonBody(body): JsonBody<Value>,
+) -> Result<DialectJson, Problem> {
     let program: Program = lenient::read(body, &NUMBERS)?;
     if !matches!(program.language.as_str(), "python" | "python3") {
         let language = &program.language;
@@ -113,7 +113,7 @@ async fn run_code(
         )));
     }
     let memory = program.memory_limit_mb.filter(|limit| *limit > 0);
-    let session = match start(&node, &who, program.run_timeout, memory).await {
+    let session = match start(&node, &credentials, program.run_timeout, memory).await {
         Ok(session) => session,
         Err(refusal) => return failed(refusal),
     };
@@ -135,7 +135,7 @@ async fn run_code(
         Ok(ran) => ran,
         Err(refusal) => return failed(refusal),
     };
-    Ok(Foreign(json!({
+    Ok(DialectJson(json!({
         "status": if result.has_succeeded() { "Success" } else { "Failed" },
         "message": "",
         "compile_result": null,
@@ -147,16 +147,16 @@ async fn run_code(
 
 async fn run_jupyter(
     State(node): Served,
-    who: Who,
-    Given(body): Given<Value>,
-) -> Result<Foreign, Problem> {
+    credentials: Credentials,
+    JsonBody(body): JsonBody<Value>,
+) -> Result<DialectJson, Problem> {
     let notebook: Notebook = lenient::read(body, &NUMBERS)?;
     if let Some(kernel) = notebook.kernel.as_deref().filter(|kernel| *kernel != "python3") {
         return Err(Problem::unsupported(format!(
             "the kernel is {kernel:?}, and has to be python3"
         )));
     }
-    let session = match start(&node, &who, notebook.total_timeout, None).await {
+    let session = match start(&node, &credentials, notebook.total_timeout, None).await {
         Ok(session) => session,
         Err(refusal) => return failed(refusal),
     };
@@ -200,7 +200,7 @@ async fn run_jupyter(
         Ok(ran) => ran,
         Err(refusal) => return failed(refusal),
     };
-    Ok(Foreign(json!({
+    Ok(DialectJson(json!({
         "status": if driver.has_succeeded() { "Success" } else { "Failed" },
         "message": "",
         "driver": driver,
@@ -212,11 +212,11 @@ async fn run_jupyter(
 
 async fn start(
     node: &Arc<Node>,
-    who: &Who,
+    credentials: &Credentials,
     seconds: f64,
     megabytes: Option<i64>,
 ) -> Result<OwnSession, Refusal> {
-    let tenant = node.tenant(&who.0)?;
+    let tenant = node.tenant(credentials)?;
     let mut limits = vec![("run_time", Value::from(seconds))];
     if let Some(megabytes) = megabytes {
         let megabytes = megabytes.max(LEAST_MEGABYTES);
@@ -224,14 +224,14 @@ async fn start(
     }
     let new = NewSession {
         policy: Value::dict([("limits", Value::dict(limits))]),
-        wishes: Wishes { most_run_time: Some(MOST_SECONDS), ..Wishes::default() },
+        grants: ImplicitGrants { most_run_time: Some(MOST_SECONDS), ..ImplicitGrants::default() },
         ..NewSession::default()
     };
     node.create_own(&tenant, new, PATIENCE).await
 }
 
 /// Answers what the node refuses. Clients send a request again after 504 only, or after any error.
-fn failed(refusal: Refusal) -> Result<Foreign, Problem> {
+fn failed(refusal: Refusal) -> Result<DialectJson, Problem> {
     match refusal {
         Refusal::Full(_)
         | Refusal::Quota(_)
@@ -244,7 +244,7 @@ fn failed(refusal: Refusal) -> Result<Foreign, Problem> {
 
 async fn put(
     node: &Node,
-    session: &Used,
+    session: &SessionLease,
     files: &BTreeMap<String, Option<String>>,
 ) -> Result<(), Refusal> {
     for (path, contents) in files {
@@ -261,7 +261,7 @@ async fn put(
 /// Returns the files that there are, in base64.
 async fn fetch(
     node: &Node,
-    session: &Used,
+    session: &SessionLease,
     paths: &[String],
 ) -> Result<BTreeMap<String, String>, Refusal> {
     let (mut files, mut length) = (BTreeMap::new(), 0);

@@ -1,4 +1,4 @@
-//! Sessions that are paused, copied and kept: their native routes.
+//! The native routes that pause, copy and snapshot sessions.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -11,24 +11,23 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::Who;
 use super::answers::check_name;
-use super::body::{Answered, Given, Part};
+use super::body::{ApiResponse, JsonBody, PathParam};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
-use super::sessions::{Renewal, created, shown};
-use crate::service::node::{Listed, Node, Snapshot};
+use super::sessions::{LifetimeRequest, created, shown};
+use crate::service::node::{Credentials, Listed, Node, Snapshot};
 
 type Served = State<Arc<Node>>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     OpenApiRouter::new()
-        .routes(routes!(pause))
-        .routes(routes!(resume))
-        .routes(routes!(fork))
-        .routes(routes!(keep))
-        .routes(routes!(list))
-        .routes(routes!(forget))
+        .routes(routes!(pause_session))
+        .routes(routes!(resume_session))
+        .routes(routes!(fork_session))
+        .routes(routes!(create_snapshot))
+        .routes(routes!(list_snapshots))
+        .routes(routes!(delete_snapshot))
 }
 
 /// Saves a session and ends it until it is resumed.
@@ -40,82 +39,86 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     ),
     responses((status = 200, body = openapi::Session), Refusals),
 )]
-async fn pause(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
-    node.pause(node.find(&who.0, &id)?).await?;
-    answered(&node, &who, &id)
+async fn pause_session(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+) -> Result<ApiResponse, Problem> {
+    node.pause(node.find(&credentials, &id)?).await?;
+    answered(&node, &credentials, &id)
 }
 
-/// Has a paused session go on.
+/// Resumes a paused session.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/resume",
     params(
         ("id" = String, Path, description = "The session's id"),
     ),
-    request_body = Renewal,
+    request_body = LifetimeRequest,
     responses((status = 200, body = openapi::Session), Refusals),
 )]
-async fn resume(
+async fn resume_session(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
-    Given(renewal): Given<Renewal>,
-) -> Result<Answered, Problem> {
-    node.resume(node.find(&who.0, &id)?, renewal.ttl_s).await?;
-    answered(&node, &who, &id)
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+    JsonBody(lifetime): JsonBody<LifetimeRequest>,
+) -> Result<ApiResponse, Problem> {
+    node.resume(node.find(&credentials, &id)?, lifetime.ttl_s).await?;
+    answered(&node, &credentials, &id)
 }
 
-fn answered(node: &Node, who: &Who, id: &str) -> Result<Answered, Problem> {
-    let session = node.find(&who.0, id)?;
-    Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+fn answered(node: &Node, credentials: &Credentials, id: &str) -> Result<ApiResponse, Problem> {
+    let session = node.find(credentials, id)?;
+    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
-/// Makes a session that has all that this one has.
+/// Copies a session.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/fork",
     params(
         ("id" = String, Path, description = "The session's id"),
     ),
-    request_body = Renewal,
+    request_body = LifetimeRequest,
     responses((status = 201, body = openapi::NewSession), Refusals),
 )]
-async fn fork(
+async fn fork_session(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
-    Given(renewal): Given<Renewal>,
-) -> Result<Answered, Problem> {
-    let copy = node.fork(&node.find(&who.0, &id)?, renewal.ttl_s).await?;
-    Ok(Answered(StatusCode::CREATED, Value::Dict(created(&node, &copy))))
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+    JsonBody(lifetime): JsonBody<LifetimeRequest>,
+) -> Result<ApiResponse, Problem> {
+    let copy = node.fork(&node.find(&credentials, &id)?, lifetime.ttl_s).await?;
+    Ok(ApiResponse(StatusCode::CREATED, Value::Dict(created(&node, &copy))))
 }
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-struct Name {
+struct SnapshotRequest {
     /// What its owner calls it.
     name: Option<String>,
 }
 
-/// Keeps what a session has, so that others can begin with it.
+/// Creates a snapshot of a session, from which new sessions can start.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/snapshots",
     params(
         ("id" = String, Path, description = "The session's id"),
     ),
-    request_body = Name,
+    request_body = SnapshotRequest,
     responses((status = 201, body = openapi::Snapshot), Refusals),
 )]
-async fn keep(
+async fn create_snapshot(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
-    Given(Name { name }): Given<Name>,
-) -> Result<Answered, Problem> {
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+    JsonBody(SnapshotRequest { name }): JsonBody<SnapshotRequest>,
+) -> Result<ApiResponse, Problem> {
     check_name("name", name.as_deref())?;
-    let snapshot = node.snapshot(&node.find(&who.0, &id)?, name).await?;
-    Ok(Answered(StatusCode::CREATED, shown_snapshot(snapshot)))
+    let snapshot = node.snapshot(&node.find(&credentials, &id)?, name).await?;
+    Ok(ApiResponse(StatusCode::CREATED, shown_snapshot(snapshot)))
 }
 
 fn shown_snapshot(snapshot: Snapshot) -> Value {
@@ -137,13 +140,16 @@ fn shown_snapshot(snapshot: Snapshot) -> Value {
     path = "/v1/snapshots",
     responses((status = 200, body = openapi::Snapshots), Refusals),
 )]
-async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
-    let tenant = node.tenant(&who.0)?;
+async fn list_snapshots(
+    State(node): Served,
+    credentials: Credentials,
+) -> Result<ApiResponse, Problem> {
+    let tenant = node.tenant(&credentials)?;
     let all = node.snapshots(&tenant).into_iter().map(shown_snapshot).collect();
-    Ok(Answered(StatusCode::OK, Value::dict([("snapshots", Value::List(all))])))
+    Ok(ApiResponse(StatusCode::OK, Value::dict([("snapshots", Value::List(all))])))
 }
 
-/// Removes a snapshot.
+/// Deletes a snapshot.
 #[utoipa::path(
     delete,
     path = "/v1/snapshots/{id}",
@@ -152,12 +158,12 @@ async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
     ),
     responses((status = 204), Refusals),
 )]
-async fn forget(
+async fn delete_snapshot(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
 ) -> Result<StatusCode, Problem> {
-    let tenant = node.tenant(&who.0)?;
+    let tenant = node.tenant(&credentials)?;
     if node.remove_snapshot(&tenant, &id) {
         Ok(StatusCode::NO_CONTENT)
     } else {

@@ -1,4 +1,4 @@
-//! Sessions: create, list, look, renew, reset and end them; their variables and files.
+//! Sessions: create, list, get, extend, reset and delete them; their variables and files.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -13,27 +13,27 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::IdempotencyKey;
 use super::answers::{check_size, checked};
-use super::body::{Answered, Given, Part, Raw, variables};
+use super::body::{ApiResponse, JsonBody, PathParam, RawBody, variables};
 use super::openapi::{self, Refusals};
 use super::problem::Problem;
-use super::{Again, Who};
 use crate::service::SessionCommand;
-use crate::service::node::{Listed, NewSession, Node, Used};
+use crate::service::node::{Credentials, Listed, NewSession, Node, SessionLease};
 
 type Served = State<Arc<Node>>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(look, end))
-        .routes(routes!(renew))
-        .routes(routes!(reset))
-        .routes(routes!(interrupt))
+        .routes(routes!(list_sessions, create_session))
+        .routes(routes!(get_session, delete_session))
+        .routes(routes!(extend_session))
+        .routes(routes!(reset_session))
+        .routes(routes!(interrupt_session))
         .routes(routes!(list_variables))
         .routes(routes!(get_variable, set_variable, delete_variable))
-        .routes(routes!(get_file, put_file, remove_file))
-        .routes(routes!(node))
+        .routes(routes!(get_file, put_file, delete_file))
+        .routes(routes!(get_node))
 }
 
 /// The most bytes of a session's metadata, as JSON. They stay for as long as the session.
@@ -42,11 +42,10 @@ pub(super) const MAX_METADATA_BYTES: u64 = 16 << 10;
 /// The most bytes of a policy, with the definitions of its tools, as JSON.
 pub(super) const MAX_POLICY_BYTES: u64 = 1 << 20;
 
-/// What a new session is to be.
+/// A new session.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schema(as = WantedSession)]
-pub(super) struct Wanted {
+pub(super) struct SessionRequest {
     /// What its code may do.
     #[schema(value_type = Object)]
     policy: Value,
@@ -62,7 +61,7 @@ pub(super) struct Wanted {
     snapshot: Option<String>,
 }
 
-impl Wanted {
+impl SessionRequest {
     /// A session with this policy.
     pub(super) fn of(policy: Value) -> Self {
         Self { policy, ..Self::default() }
@@ -93,22 +92,22 @@ impl Wanted {
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Finds the same session again"),
     ),
-    request_body = Wanted,
+    request_body = SessionRequest,
     responses((status = 201, body = openapi::NewSession), Refusals),
 )]
-async fn create(
+async fn create_session(
     State(node): Served,
-    who: Who,
-    Again(key): Again,
-    Given(wanted): Given<Wanted>,
-) -> Result<Answered, Problem> {
-    let tenant = node.tenant(&who.0)?;
-    let session = node.create(&tenant, wanted.new_session()?, key.as_deref()).await?;
-    Ok(Answered(StatusCode::CREATED, Value::Dict(created(&node, &session))))
+    credentials: Credentials,
+    IdempotencyKey(key): IdempotencyKey,
+    JsonBody(request): JsonBody<SessionRequest>,
+) -> Result<ApiResponse, Problem> {
+    let tenant = node.tenant(&credentials)?;
+    let session = node.create(&tenant, request.new_session()?, key.as_deref()).await?;
+    Ok(ApiResponse(StatusCode::CREATED, Value::Dict(created(&node, &session))))
 }
 
 /// What the client of a new session learns of it.
-pub(super) fn created(node: &Node, session: &Used) -> Vec<(Value, Value)> {
+pub(super) fn created(node: &Node, session: &SessionLease) -> Vec<(Value, Value)> {
     let mut shown = shown(Listed::of(session));
     shown.push(("token".into(), node.token(session.handle()).into()));
     shown.push(("node".into(), node.name().into()));
@@ -121,14 +120,17 @@ pub(super) fn created(node: &Node, session: &Used) -> Vec<(Value, Value)> {
     path = "/v1/sessions",
     responses((status = 200, body = openapi::Sessions), Refusals),
 )]
-async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
-    let tenant = node.tenant(&who.0)?;
+async fn list_sessions(
+    State(node): Served,
+    credentials: Credentials,
+) -> Result<ApiResponse, Problem> {
+    let tenant = node.tenant(&credentials)?;
     let sessions = node.list(&tenant).into_iter().map(|one| Value::Dict(shown(one)));
     let sessions = Value::List(sessions.collect());
-    Ok(Answered(StatusCode::OK, Value::dict([("sessions", sessions)])))
+    Ok(ApiResponse(StatusCode::OK, Value::dict([("sessions", sessions)])))
 }
 
-/// Looks at a session.
+/// Returns a session.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
@@ -137,9 +139,13 @@ async fn list(State(node): Served, who: Who) -> Result<Answered, Problem> {
     ),
     responses((status = 200, body = openapi::Session), Refusals),
 )]
-async fn look(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
-    let session = node.find(&who.0, &id)?;
-    Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+async fn get_session(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+) -> Result<ApiResponse, Problem> {
+    let session = node.find(&credentials, &id)?;
+    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
 /// Ends a session.
@@ -151,15 +157,19 @@ async fn look(State(node): Served, who: Who, Part(id): Part<String>) -> Result<A
     ),
     responses((status = 204), Refusals),
 )]
-async fn end(State(node): Served, who: Who, Part(id): Part<String>) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+async fn delete_session(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+) -> Result<StatusCode, Problem> {
+    let session = node.find(&credentials, &id)?;
     node.end(&session).await;
     Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Renewal {
+pub(super) struct LifetimeRequest {
     /// How many seconds the session lives from now on.
     pub(super) ttl_s: Option<f64>,
 }
@@ -171,18 +181,18 @@ pub(super) struct Renewal {
     params(
         ("id" = String, Path, description = "The session's id"),
     ),
-    request_body = Renewal,
+    request_body = LifetimeRequest,
     responses((status = 200, body = openapi::Session), Refusals),
 )]
-async fn renew(
+async fn extend_session(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
-    Given(renewal): Given<Renewal>,
-) -> Result<Answered, Problem> {
-    let session = node.find(&who.0, &id)?;
-    node.renew(&session, renewal.ttl_s)?;
-    Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+    JsonBody(lifetime): JsonBody<LifetimeRequest>,
+) -> Result<ApiResponse, Problem> {
+    let session = node.find(&credentials, &id)?;
+    node.renew(&session, lifetime.ttl_s)?;
+    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
 /// Gives a session a fresh interpreter.
@@ -194,10 +204,14 @@ async fn renew(
     ),
     responses((status = 200, body = openapi::Session), Refusals),
 )]
-async fn reset(State(node): Served, who: Who, Part(id): Part<String>) -> Result<Answered, Problem> {
-    let session = node.find(&who.0, &id)?;
+async fn reset_session(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+) -> Result<ApiResponse, Problem> {
+    let session = node.find(&credentials, &id)?;
     node.carry_out(&session, SessionCommand::Reset).await?;
-    Ok(Answered(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
 /// Interrupts what runs in a session.
@@ -209,12 +223,12 @@ async fn reset(State(node): Served, who: Who, Part(id): Part<String>) -> Result<
     ),
     responses((status = 204), Refusals),
 )]
-async fn interrupt(
+async fn interrupt_session(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     node.interrupt(&session).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -230,13 +244,13 @@ async fn interrupt(
 )]
 async fn list_variables(
     State(node): Served,
-    who: Who,
-    Part(id): Part<String>,
-) -> Result<Answered, Problem> {
-    let session = node.find(&who.0, &id)?;
+    credentials: Credentials,
+    PathParam(id): PathParam<String>,
+) -> Result<ApiResponse, Problem> {
+    let session = node.find(&credentials, &id)?;
     let variables = node.carry_out(&session, SessionCommand::Variables).await?;
     let answer = Value::dict([("variables", variables)]);
-    Ok(Answered(StatusCode::OK, checked(&node, answer)?))
+    Ok(ApiResponse(StatusCode::OK, checked(&node, answer)?))
 }
 
 /// Returns a variable.
@@ -251,15 +265,15 @@ async fn list_variables(
 )]
 async fn get_variable(
     State(node): Served,
-    who: Who,
-    Part((id, name)): Part<(String, String)>,
-) -> Result<Answered, Problem> {
-    let session = node.find(&who.0, &id)?;
+    credentials: Credentials,
+    PathParam((id, name)): PathParam<(String, String)>,
+) -> Result<ApiResponse, Problem> {
+    let session = node.find(&credentials, &id)?;
     let found = node.carry_out(&session, SessionCommand::Get { name: name.clone() }).await?;
     match found {
         Value::List(mut items) if items.len() == 1 => {
             let answer = Value::dict([("value", items.remove(0))]);
-            Ok(Answered(StatusCode::OK, checked(&node, answer)?))
+            Ok(ApiResponse(StatusCode::OK, checked(&node, answer)?))
         }
         _ => Err(Problem::nothing(format!("there is no variable `{name}`"))),
     }
@@ -267,7 +281,7 @@ async fn get_variable(
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct NewValue {
+struct VariableRequest {
     #[schema(value_type = serde_json::Value)]
     value: Value,
 }
@@ -280,16 +294,16 @@ struct NewValue {
         ("id" = String, Path, description = "The session's id"),
         ("name" = String, Path, description = "The variable's name"),
     ),
-    request_body = NewValue,
+    request_body = VariableRequest,
     responses((status = 204), Refusals),
 )]
 async fn set_variable(
     State(node): Served,
-    who: Who,
-    Part((id, name)): Part<(String, String)>,
-    Given(new): Given<NewValue>,
+    credentials: Credentials,
+    PathParam((id, name)): PathParam<(String, String)>,
+    JsonBody(new): JsonBody<VariableRequest>,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     let variables = vec![(name, new.value)];
     node.carry_out(&session, SessionCommand::Set { variables }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -307,10 +321,10 @@ async fn set_variable(
 )]
 async fn delete_variable(
     State(node): Served,
-    who: Who,
-    Part((id, name)): Part<(String, String)>,
+    credentials: Credentials,
+    PathParam((id, name)): PathParam<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     let was = node.carry_out(&session, SessionCommand::Delete { name: name.clone() }).await?;
     if was == Value::Bool(true) {
         Ok(StatusCode::NO_CONTENT)
@@ -331,10 +345,10 @@ async fn delete_variable(
 )]
 async fn get_file(
     State(node): Served,
-    who: Who,
-    Part((id, path)): Part<(String, String)>,
+    credentials: Credentials,
+    PathParam((id, path)): PathParam<(String, String)>,
 ) -> Result<Response, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     let path = format!("/{path}");
     let found = node.carry_out(&session, SessionCommand::GetFile { path: path.clone() }).await?;
     match found {
@@ -358,11 +372,11 @@ async fn get_file(
 )]
 async fn put_file(
     State(node): Served,
-    who: Who,
-    Part((id, path)): Part<(String, String)>,
-    Raw(contents): Raw,
+    credentials: Credentials,
+    PathParam((id, path)): PathParam<(String, String)>,
+    RawBody(contents): RawBody,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     let (path, contents) = (format!("/{path}"), contents.to_vec());
     node.carry_out(&session, SessionCommand::PutFile { path, contents }).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -378,12 +392,12 @@ async fn put_file(
     ),
     responses((status = 204), Refusals),
 )]
-async fn remove_file(
+async fn delete_file(
     State(node): Served,
-    who: Who,
-    Part((id, path)): Part<(String, String)>,
+    credentials: Credentials,
+    PathParam((id, path)): PathParam<(String, String)>,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     let path = format!("/{path}");
     let was = node.carry_out(&session, SessionCommand::RemoveFile { path: path.clone() }).await?;
     if was == Value::Bool(true) {
@@ -399,8 +413,8 @@ async fn remove_file(
     path = "/v1/node",
     responses((status = 200, body = openapi::NodeLoad), Refusals),
 )]
-async fn node(State(node): Served, who: Who) -> Result<Answered, Problem> {
-    node.tenant(&who.0)?;
+async fn get_node(State(node): Served, credentials: Credentials) -> Result<ApiResponse, Problem> {
+    node.tenant(&credentials)?;
     let load = node.load();
     let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
     let answer = Value::dict([
@@ -412,7 +426,7 @@ async fn node(State(node): Served, who: Who) -> Result<Answered, Problem> {
         ("waiting", count(load.waiting)),
         ("is_draining", node.is_draining().into()),
     ]);
-    Ok(Answered(StatusCode::OK, answer))
+    Ok(ApiResponse(StatusCode::OK, answer))
 }
 
 pub(super) fn shown(session: Listed) -> Vec<(Value, Value)> {

@@ -13,16 +13,16 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use tokio_websockets::CloseCode;
 
+use super::MAX_BODY_BYTES;
 use super::answers::{checked, fit, fit_message};
 use super::body::{decode, in_turn, json, read, variables};
 use super::problem::Problem;
-use super::runs::{Job, ToolAnswer, taken, told};
-use super::sessions::{Wanted, created};
+use super::runs::{RunRequest, ToolResult, event_to_json, taken};
+use super::sessions::{SessionRequest, created};
 use super::websocket::{Socket, Turn, Upgrade};
-use super::{MAX_BODY_BYTES, Who};
 use crate::cli::json_text::message_id;
 use crate::cli::mcp::wire::Outline;
-use crate::service::node::{Credentials, Node, OwnSession, Streamed, Tenant, Used};
+use crate::service::node::{Credentials, Node, OwnSession, SessionLease, Streamed, Tenant};
 use crate::service::{SessionCommand, interrupted};
 
 /// What messages are called in problems.
@@ -40,13 +40,13 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 /// Opens a socket to a session.
 async fn attach(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
-    let session = node.find(&who.0, &id)?;
+    let session = node.find(&credentials, &id)?;
     upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |socket| {
-        let mut conversation = Conversation { node, who: who.0, id, socket };
+        let mut conversation = Conversation { node, credentials, id, socket };
         let (code, reason) = conversation.hold(&session).await;
         // Before the farewell, for which somebody else would wait.
         drop(session);
@@ -55,8 +55,12 @@ async fn attach(
 }
 
 /// Opens a socket with a session of its own, which the first message describes.
-async fn open(State(node): Served, who: Who, upgrade: Upgrade) -> Result<Response, Problem> {
-    let tenant = node.tenant(&who.0)?;
+async fn open(
+    State(node): Served,
+    credentials: Credentials,
+    upgrade: Upgrade,
+) -> Result<Response, Problem> {
+    let tenant = node.tenant(&credentials)?;
     upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |mut socket| {
         let Some(message) = socket.next().await else { return };
         let session = match socket.during(create(&node, &tenant, &message)).await {
@@ -73,8 +77,8 @@ async fn open(State(node): Served, who: Who, upgrade: Upgrade) -> Result<Respons
             None => return,
         };
         let id = session.used().handle().to_owned();
-        let who = Credentials { key: None, token: Some(node.token(&id)) };
-        let mut conversation = Conversation { node, who, id, socket };
+        let credentials = Credentials { key: None, token: Some(node.token(&id)) };
+        let mut conversation = Conversation { node, credentials, id, socket };
         let (code, reason) = conversation.hold(session.used()).await;
         session.end().await;
         conversation.socket.close(code, &reason).await;
@@ -90,7 +94,7 @@ async fn create(
     let message = Message::read(message).await?;
     let Message { kind, id, fields } = message;
     let wanted = if kind == "session" {
-        read(MESSAGE, fields).and_then(Wanted::new_session)
+        read(MESSAGE, fields).and_then(SessionRequest::new_session)
     } else {
         Err(Problem::unreadable(format!(
             "the first message is a `{kind}`, and has to be a `session`"
@@ -169,7 +173,7 @@ struct Call {
 }
 
 /// Reads which call is answered, and the answer.
-fn read_answer(fields: Value) -> Result<(u64, ToolAnswer), Problem> {
+fn read_answer(fields: Value) -> Result<(u64, ToolResult), Problem> {
     let (number, rest) = taken(fields, "call_id");
     let number = number.into_iter().map(|number| ("call_id", number));
     let Call { call_id } = read(MESSAGE, Value::dict(number))?;
@@ -186,7 +190,7 @@ struct Gone;
 /// A socket and its session.
 struct Conversation {
     node: Arc<Node>,
-    who: Credentials,
+    credentials: Credentials,
     /// The session's.
     id: String,
     socket: Socket,
@@ -195,10 +199,10 @@ struct Conversation {
 impl Conversation {
     /// Carries out what the client asks for, until it has gone or the session has ended. Returns
     /// why the socket is to be closed.
-    async fn hold(&mut self, session: &Used) -> (CloseCode, String) {
+    async fn hold(&mut self, session: &SessionLease) -> (CloseCode, String) {
         let ended = session.session().ended().clone();
         let is_ended = self.listen(&ended).await.is_ok();
-        match self.node.find(&self.who, &self.id) {
+        match self.node.find(&self.credentials, &self.id) {
             _ if !is_ended => (CloseCode::NORMAL_CLOSURE, String::new()),
             _ if self.node.is_draining() => (CloseCode::GOING_AWAY, "the node ends".to_owned()),
             Ok(_) => (CloseCode::GOING_AWAY, "the session is gone".to_owned()),
@@ -247,7 +251,7 @@ impl Conversation {
             _ => Err(Problem::unreadable(format!("there is no message `{kind}`"))),
         };
         let found = command
-            .and_then(|command| Ok((command, self.node.find(&self.who, &self.id)?)))
+            .and_then(|command| Ok((command, self.node.find(&self.credentials, &self.id)?)))
             .map_err(|problem| failed(id.clone(), &problem));
         let (command, session) = match found {
             Ok(found) => found,
@@ -270,7 +274,7 @@ impl Conversation {
 
     /// Does what works while code runs. Returns what is wrong with the message.
     fn meanwhile(&self, kind: &str, fields: Value) -> Option<Problem> {
-        let session = match self.node.find(&self.who, &self.id) {
+        let session = match self.node.find(&self.credentials, &self.id) {
             Ok(session) => session,
             Err(refusal) => return Some(refusal.into()),
         };
@@ -292,10 +296,12 @@ impl Conversation {
 
     /// Runs code, and tells its events. Returns the last one.
     async fn run(&mut self, id: Option<Value>, fields: Value) -> Result<Vec<u8>, Gone> {
-        let begun = read(MESSAGE, fields).and_then(|job: Job| job.new_run(true)).and_then(|run| {
-            let find = || self.node.find(&self.who, &self.id);
-            Ok((run, find()?, find()?))
-        });
+        let begun = read(MESSAGE, fields)
+            .and_then(|request: RunRequest| request.new_run(true))
+            .and_then(|run| {
+                let find = || self.node.find(&self.credentials, &self.id);
+                Ok((run, find()?, find()?))
+            });
         let (run, session, same) = match begun {
             Ok(begun) => begun,
             Err(problem) => return Ok(failed(id, &problem)),
@@ -324,13 +330,13 @@ impl Conversation {
                     self.take(turn).await?;
                 }
                 Some(event) = events.next(), if self.socket.has_room() => {
-                    self.socket.send(json(with_id(told(event), id.clone())));
+                    self.socket.send(json(with_id(event_to_json(event), id.clone())));
                 }
             }
         };
         // After its answer nothing more is said by the run.
         while let Some(event) = events.try_next() {
-            let event = json(with_id(told(event), id.clone()));
+            let event = json(with_id(event_to_json(event), id.clone()));
             self.socket.deliver(event).await.ok_or(Gone)?;
         }
         Ok(match result {

@@ -15,7 +15,7 @@ use serde_json::{Value as AnyJson, json};
 
 use super::files::place;
 use super::{Failed, Reached, text};
-use crate::cli::serve::http::body::{Foreign, Raw, count_values, in_turn};
+use crate::cli::serve::http::body::{DialectJson, RawBody, count_values, in_turn};
 use crate::cli::serve::http::problem::Problem;
 use crate::service::node::{Node, Raised};
 
@@ -64,7 +64,7 @@ impl RpcError {
         let error = json!({"code": self.0, "message": self.1});
         let is_stream = text(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind == STREAM);
         if !is_stream {
-            return (self.status(), Foreign(error)).into_response();
+            return (self.status(), DialectJson(error)).into_response();
         }
         let message = json!({"error": error}).to_string();
         let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
@@ -106,15 +106,15 @@ async fn file_system(
     reached: Reached,
     Path(method): Path<String>,
     headers: HeaderMap,
-    body: Result<Raw, Problem>,
+    body: Result<RawBody, Problem>,
 ) -> Response {
-    let Raw(body) = match body {
+    let RawBody(body) = match body {
         Ok(body) => body,
         Err(problem) => return Failed(problem).into_response(),
     };
     let called = call(&node, &reached, &method, &headers, &body).await;
     match called {
-        Ok(Ok(answer)) => Foreign(answer).into_response(),
+        Ok(Ok(answer)) => DialectJson(answer).into_response(),
         Ok(Err(error)) => error.answer(&headers),
         Err(failed) => failed.into_response(),
     }

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
 use super::files::place;
-use super::{Failed, Reached, Sent};
-use crate::cli::serve::http::body::Foreign;
+use super::{E2bBody, Failed, Reached};
+use crate::cli::serve::http::body::DialectJson;
 use crate::service::node::{Context, Node};
 
 type Served = State<Arc<Node>>;
@@ -45,21 +45,21 @@ pub(super) fn check_language(language: Option<&str>) -> Result<(), Failed> {
     }
 }
 
-async fn list(State(node): Served, reached: Reached) -> Result<Foreign, Failed> {
+async fn list(State(node): Served, reached: Reached) -> Result<DialectJson, Failed> {
     let session = reached.find(&node).await?;
-    Ok(Foreign(session.session().contexts().iter().map(shown).collect()))
+    Ok(DialectJson(session.session().contexts().iter().map(shown).collect()))
 }
 
 async fn create(
     State(node): Served,
     reached: Reached,
-    Sent(wanted): Sent<Wanted>,
+    E2bBody(wanted): E2bBody<Wanted>,
 ) -> Result<Response, Failed> {
     check_language(wanted.language.as_deref())?;
     let session = reached.find(&node).await?;
     let directory = wanted.cwd.as_deref().map(place);
     let context = node.add_context(&session, directory).await.map_err(Failed::data)?;
-    Ok((StatusCode::CREATED, Foreign(shown(&context))).into_response())
+    Ok((StatusCode::CREATED, DialectJson(shown(&context))).into_response())
 }
 
 async fn remove(

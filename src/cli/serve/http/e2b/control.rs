@@ -14,13 +14,15 @@ use isolet::Value;
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
-use super::{ENVD_VERSION, Failed, Sent};
+use super::{E2bBody, ENVD_VERSION, Failed};
+use crate::cli::serve::http::IdempotencyKey;
 use crate::cli::serve::http::answers::check_size;
-use crate::cli::serve::http::body::Foreign;
+use crate::cli::serve::http::body::DialectJson;
 use crate::cli::serve::http::problem::Problem;
 use crate::cli::serve::http::sessions::{MAX_METADATA_BYTES, MAX_POLICY_BYTES};
-use crate::cli::serve::http::{Again, Who};
-use crate::service::node::{Listed, MOST_SECONDS, NewSession, Node, Refusal, Used, Wishes};
+use crate::service::node::{
+    Credentials, ImplicitGrants, Listed, MOST_SECONDS, NewSession, Node, Refusal, SessionLease,
+};
 
 /// How long a sandbox lives if its client does not say, in seconds.
 const DEFAULT_SECONDS: f64 = 300.0;
@@ -104,7 +106,7 @@ impl Wanted {
         check_size("metadata", &self.metadata, MAX_METADATA_BYTES)?;
         Ok(NewSession {
             policy,
-            wishes: Wishes {
+            grants: ImplicitGrants {
                 public_net: network.has_internet,
                 packages: true,
                 run_time: Some(MOST_SECONDS),
@@ -192,18 +194,18 @@ pub(super) fn no_memory() -> Failed {
 
 async fn create(
     State(node): Served,
-    who: Who,
-    Again(key): Again,
-    Sent(wanted): Sent<Wanted>,
+    credentials: Credentials,
+    IdempotencyKey(key): IdempotencyKey,
+    E2bBody(wanted): E2bBody<Wanted>,
 ) -> Result<Response, Failed> {
-    let tenant = node.tenant(&who.0).map_err(Failed::control)?;
+    let tenant = node.tenant(&credentials).map_err(Failed::control)?;
     let new = wanted.new_session(&node)?;
     let session = node.create(&tenant, new, key.as_deref()).await.map_err(Failed::control)?;
-    Ok((StatusCode::CREATED, Foreign(created(&node, &session))).into_response())
+    Ok((StatusCode::CREATED, DialectJson(created(&node, &session))).into_response())
 }
 
 /// A sandbox with what its client needs to use it.
-fn created(node: &Node, session: &Used) -> AnyJson {
+fn created(node: &Node, session: &SessionLease) -> AnyJson {
     let token = node.token(session.handle());
     json!({
         "templateID": TEMPLATE,
@@ -217,12 +219,16 @@ fn created(node: &Node, session: &Used) -> AnyJson {
     })
 }
 
-fn find(node: &Node, who: &Who, id: &str) -> Result<Used, Failed> {
-    node.find(&who.0, id).map_err(Failed::control)
+fn find(node: &Node, credentials: &Credentials, id: &str) -> Result<SessionLease, Failed> {
+    node.find(credentials, id).map_err(Failed::control)
 }
 
-async fn look(State(node): Served, who: Who, Path(id): Path<String>) -> Result<Foreign, Failed> {
-    let session = find(&node, &who, &id)?;
+async fn look(
+    State(node): Served,
+    credentials: Credentials,
+    Path(id): Path<String>,
+) -> Result<DialectJson, Failed> {
+    let session = find(&node, &credentials, &id)?;
     let mut shown = shown(&node, &Listed::of(&session));
     shown["envdAccessToken"] = node.token(session.handle()).into();
     shown["allowInternetAccess"] = session.session().policy().has_public_net().into();
@@ -231,7 +237,7 @@ async fn look(State(node): Served, who: Who, Path(id): Path<String>) -> Result<F
         "onTimeout": if session.session().pauses_at_end() { "pause" } else { "kill" },
         "autoResume": session.session().resumes_on_use(),
     });
-    Ok(Foreign(shown))
+    Ok(DialectJson(shown))
 }
 
 fn shown(node: &Node, session: &Listed) -> AnyJson {
@@ -321,10 +327,10 @@ impl Filter {
 
 async fn list(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Failed> {
-    let tenant = node.tenant(&who.0).map_err(Failed::control)?;
+    let tenant = node.tenant(&credentials).map_err(Failed::control)?;
     let filter = Filter::read(&query.unwrap_or_default())?;
     let mut all = node.list(&tenant);
     if !filter.is_ascending {
@@ -334,7 +340,7 @@ async fn list(
     let next = filter.first.saturating_add(filter.most);
     let has_more = all.len() > next;
     let page = all.into_iter().skip(filter.first).take(filter.most);
-    let page = Foreign(page.map(|session| shown(&node, &session)).collect());
+    let page = DialectJson(page.map(|session| shown(&node, &session)).collect());
     if has_more {
         let header = HeaderName::from_static("x-next-token");
         return Ok(([(header, next.to_string())], page).into_response());
@@ -342,8 +348,12 @@ async fn list(
     Ok(page.into_response())
 }
 
-async fn kill(State(node): Served, who: Who, Path(id): Path<String>) -> Result<StatusCode, Failed> {
-    let session = find(&node, &who, &id)?;
+async fn kill(
+    State(node): Served,
+    credentials: Credentials,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Failed> {
+    let session = find(&node, &credentials, &id)?;
     node.end(&session).await;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -359,11 +369,11 @@ struct Asked {
 
 async fn set_timeout(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Asked>,
+    E2bBody(wanted): E2bBody<Asked>,
 ) -> Result<StatusCode, Failed> {
-    let session = find(&node, &who, &id)?;
+    let session = find(&node, &credentials, &id)?;
     if session.session().is_paused() {
         return Err(Failed::control(Refusal::Paused));
     }
@@ -374,32 +384,32 @@ async fn set_timeout(
 
 async fn refresh(
     state: Served,
-    who: Who,
+    credentials: Credentials,
     path: Path<String>,
-    wanted: Sent<Asked>,
+    wanted: E2bBody<Asked>,
 ) -> Result<StatusCode, Failed> {
-    set_timeout(state, who, path, wanted).await
+    set_timeout(state, credentials, path, wanted).await
 }
 
 /// Has a sandbox go on that is paused, and gives it more time, never less.
 async fn connect(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Asked>,
+    E2bBody(wanted): E2bBody<Asked>,
 ) -> Result<Response, Failed> {
     if wanted.memory == Some(false) {
         return Err(unsupported("isolet cannot start a sandbox from its files alone"));
     }
     let seconds = wanted.timeout.unwrap_or(DEFAULT_SECONDS);
-    let session = find(&node, &who, &id)?;
+    let session = find(&node, &credentials, &id)?;
     let was_paused = node.resume(session, Some(seconds)).await.map_err(Failed::control)?;
-    let session = find(&node, &who, &id)?;
+    let session = find(&node, &credentials, &id)?;
     if !was_paused && Listed::of(&session).left < seconds_of(seconds) {
         node.renew(&session, Some(seconds)).map_err(Failed::control)?;
     }
     let status = if was_paused { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Foreign(created(&node, &session))).into_response())
+    Ok((status, DialectJson(created(&node, &session))).into_response())
 }
 
 fn seconds_of(seconds: f64) -> Duration {
@@ -408,14 +418,14 @@ fn seconds_of(seconds: f64) -> Duration {
 
 async fn pause(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Asked>,
+    E2bBody(wanted): E2bBody<Asked>,
 ) -> Result<StatusCode, Failed> {
     if wanted.memory == Some(false) {
         return Err(no_memory());
     }
-    let session = find(&node, &who, &id)?;
+    let session = find(&node, &credentials, &id)?;
     if node.pause(session).await.map_err(Failed::control)? {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -426,11 +436,11 @@ async fn pause(
 /// Copies a sandbox. Each copy is made or fails by itself.
 async fn fork(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Asked>,
+    E2bBody(wanted): E2bBody<Asked>,
 ) -> Result<Response, Failed> {
-    let session = find(&node, &who, &id)?;
+    let session = find(&node, &credentials, &id)?;
     let seconds = wanted.timeout.unwrap_or(DEFAULT_SECONDS);
     let count = wanted.count.unwrap_or(1);
     if !(1..=MAX_LISTED).contains(&count) {
@@ -448,18 +458,22 @@ async fn fork(
             }
         });
     }
-    Ok((StatusCode::CREATED, Foreign(results.into())).into_response())
+    Ok((StatusCode::CREATED, DialectJson(results.into())).into_response())
 }
 
 /// What a sandbox has used, of which the node knows what its runs report.
-async fn metrics(State(node): Served, who: Who, Path(id): Path<String>) -> Result<Foreign, Failed> {
-    let session = find(&node, &who, &id)?;
+async fn metrics(
+    State(node): Served,
+    credentials: Credentials,
+    Path(id): Path<String>,
+) -> Result<DialectJson, Failed> {
+    let session = find(&node, &credentials, &id)?;
     let (used, now) = (session.session().use_so_far(), SystemTime::now());
     let listed = Listed::of(&session);
     let age = now.duration_since(listed.created).unwrap_or_default().as_secs_f64();
     let share = if age > 0.0 { used.run_time.as_secs_f64() / age } else { 0.0 };
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Ok(Foreign(json!([{
+    Ok(DialectJson(json!([{
         "timestamp": time(now),
         "timestampUnix": since.as_secs(),
         "cpuCount": 1,
@@ -474,10 +488,10 @@ async fn metrics(State(node): Served, who: Who, Path(id): Path<String>) -> Resul
 
 async fn set_network(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
     _body: Bytes,
 ) -> Result<StatusCode, Failed> {
-    find(&node, &who, &id)?;
+    find(&node, &credentials, &id)?;
     Err(unsupported("what a sandbox may reach is said when it is created, and stays so"))
 }

@@ -21,7 +21,7 @@ use super::results::{self, failed};
 use super::{Failed, Reached};
 use crate::cli::http_server::Patient;
 use crate::cli::serve::http::answers::{checked, fit};
-use crate::service::node::{Event, NewRun, Node, Refusal, Said, Used};
+use crate::service::node::{Event, NewRun, Node, Refusal, SessionLease, StreamItem};
 
 /// The name of a package, as `load_packages` says it.
 type Packages = Vec<(String, String)>;
@@ -58,7 +58,7 @@ pub(in super::super) async fn execute(
 /// Runs the cell in a session, the first; the second is the same.
 async fn run(
     node: Arc<Node>,
-    [session, same]: [Used; 2],
+    [session, same]: [SessionLease; 2],
     wanted: Wanted,
 ) -> Result<Response, Failed> {
     let turn = node.hold(&session).await.map_err(Failed::data)?;
@@ -83,12 +83,14 @@ async fn run(
     let context = wanted.context_id.as_deref();
     let streamed = node.stream_in(session, turn, context, environ, run).await;
     let (streamed, number) = streamed.map_err(Failed::data)?;
-    let lines = streamed.said().flat_map(move |said| {
-        stream::iter(match said {
-            Said::Event(event) => told(&node, &same, event).into_iter().map(Ok).collect(),
+    let lines = streamed.items().flat_map(move |item| {
+        stream::iter(match item {
+            StreamItem::Event(event) => {
+                event_to_json(&node, &same, event).into_iter().map(Ok).collect()
+            }
             // Clients know a sandbox that was killed meanwhile by an answer that breaks off.
-            Said::End(_) if node.was_ended(&same) => vec![Err(killed())],
-            Said::End(result) => {
+            StreamItem::End(_) if node.was_ended(&same) => vec![Err(killed())],
+            StreamItem::End(result) => {
                 last(&node, &same, result, number).into_iter().map(Ok).collect::<Vec<_>>()
             }
         })
@@ -99,7 +101,7 @@ async fn run(
 /// Loads packages, and returns what `pip` would say, or the error that the client gets.
 async fn install(
     node: &Node,
-    session: &Used,
+    session: &SessionLease,
     requirements: Vec<String>,
 ) -> Result<Result<Option<String>, AnyJson>, Refusal> {
     if requirements.is_empty() {
@@ -129,7 +131,7 @@ fn packages(loaded: &Value) -> Packages {
 }
 
 /// The line of an event, if there is one.
-fn told(node: &Node, session: &Used, event: Event) -> Option<AnyJson> {
+fn event_to_json(node: &Node, session: &SessionLease, event: Event) -> Option<AnyJson> {
     match event {
         Event::Output(Stream::Stderr, text) => Some(output("stderr", &text)),
         Event::Output(_, text) => Some(output("stdout", &text)),
@@ -157,7 +159,12 @@ fn output(kind: &str, text: &str) -> AnyJson {
 }
 
 /// The last lines of a run.
-fn last(node: &Node, session: &Used, result: Result<Value, Refusal>, number: u64) -> Vec<AnyJson> {
+fn last(
+    node: &Node,
+    session: &SessionLease,
+    result: Result<Value, Refusal>,
+    number: u64,
+) -> Vec<AnyJson> {
     let mut lines = Vec::new();
     match result {
         Ok(execution) => {

@@ -17,7 +17,7 @@ use serde_json::{Value as AnyJson, json};
 
 use super::{Failed, Reached, text};
 use crate::cli::serve::http::MAX_BODY_BYTES;
-use crate::cli::serve::http::body::{Foreign, in_turn};
+use crate::cli::serve::http::body::{DialectJson, in_turn};
 use crate::cli::serve::http::problem::Problem;
 use crate::cli::serve::http::transfer::{self, Transfer, in_time};
 use crate::service::SessionCommand;
@@ -80,7 +80,7 @@ async fn write(
     reached: Reached,
     RawQuery(query): RawQuery,
     request: Request<Body>,
-) -> Result<Foreign, Failed> {
+) -> Result<DialectJson, Failed> {
     let path = asked(query.as_deref());
     let kind = text(request.headers(), CONTENT_TYPE.as_str()).unwrap_or_default();
     let session = reached.find(&node).await?;
@@ -97,7 +97,7 @@ async fn write(
         let name = path.rsplit('/').next().unwrap_or_default();
         written.push(json!({"name": name, "type": "file", "path": path}));
     }
-    Ok(Foreign(AnyJson::Array(written)))
+    Ok(DialectJson(AnyJson::Array(written)))
 }
 
 /// The files of a form. A single one has the path of the query; several have theirs as names.

@@ -21,10 +21,9 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::Who;
-use super::body::Given;
+use super::body::JsonBody;
 use super::problem::Problem;
-use crate::service::node::{Credentials, Node, Refusal, Used};
+use crate::service::node::{Credentials, Node, Refusal, SessionLease};
 
 pub(super) use self::execute::execute;
 
@@ -97,15 +96,15 @@ impl IntoResponse for Failed {
 }
 
 /// A body of JSON. One that cannot be read is refused as E2B does.
-struct Sent<T>(T);
+struct E2bBody<T>(T);
 
 impl<T: serde::de::DeserializeOwned + Send, S: Send + Sync> axum::extract::FromRequest<S>
-    for Sent<T>
+    for E2bBody<T>
 {
     type Rejection = Failed;
 
     async fn from_request(request: Request<Body>, state: &S) -> Result<Self, Failed> {
-        let Given(value) = Given::from_request(request, state).await?;
+        let JsonBody(value) = JsonBody::from_request(request, state).await?;
         Ok(Self(value))
     }
 }
@@ -136,7 +135,7 @@ impl<S: Sync> FromRequestParts<S> for Reached {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
-        let Who(mut credentials) = Who::from_request_parts(parts, state).await?;
+        let mut credentials = Credentials::from_request_parts(parts, state).await?;
         // Not all requests have the first.
         let token = text(&parts.headers, "x-access-token")
             .or_else(|| text(&parts.headers, "e2b-traffic-access-token"));
@@ -147,7 +146,7 @@ impl<S: Sync> FromRequestParts<S> for Reached {
 
 impl Reached {
     /// Finds the sandbox. One that is paused goes on if its owner wants that.
-    async fn find(&self, node: &Arc<Node>) -> Result<Used, Failed> {
+    async fn find(&self, node: &Arc<Node>) -> Result<SessionLease, Failed> {
         let id = self.id.as_deref().unwrap_or_default();
         let find = || node.find(&self.credentials, id);
         let used = find().map_err(Failed::data)?;
@@ -170,7 +169,7 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
 pub(super) async fn health(node: &Arc<Node>, parts: &mut Parts) -> Response {
     let Ok(reached) = Reached::from_request_parts(parts, node).await;
     if reached.id.is_none() {
-        return super::body::Foreign(json!({"status": "healthy"})).into_response();
+        return super::body::DialectJson(json!({"status": "healthy"})).into_response();
     }
     match reached.find(node).await {
         Ok(_) => StatusCode::NO_CONTENT.into_response(),

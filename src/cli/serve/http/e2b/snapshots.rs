@@ -10,11 +10,10 @@ use axum::routing::{delete, get, post};
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
-use super::{Failed, Sent};
-use crate::cli::serve::http::Who;
+use super::{E2bBody, Failed};
 use crate::cli::serve::http::answers::check_name;
-use crate::cli::serve::http::body::Foreign;
-use crate::service::node::{Node, Snapshot};
+use crate::cli::serve::http::body::DialectJson;
+use crate::service::node::{Credentials, Node, Snapshot};
 
 type Served = State<Arc<Node>>;
 
@@ -34,25 +33,29 @@ struct Wanted {
 
 async fn create(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
-    Sent(wanted): Sent<Wanted>,
+    E2bBody(wanted): E2bBody<Wanted>,
 ) -> Result<Response, Failed> {
     if wanted.memory == Some(false) {
         return Err(super::control::no_memory());
     }
     check_name("name", wanted.name.as_deref())?;
-    let session = node.find(&who.0, &id).map_err(Failed::control)?;
+    let session = node.find(&credentials, &id).map_err(Failed::control)?;
     let snapshot = node.snapshot(&session, wanted.name).await.map_err(Failed::control)?;
-    Ok((StatusCode::CREATED, Foreign(shown(&snapshot))).into_response())
+    Ok((StatusCode::CREATED, DialectJson(shown(&snapshot))).into_response())
 }
 
 fn shown(snapshot: &Snapshot) -> AnyJson {
     json!({"snapshotID": snapshot.id, "names": snapshot.name.iter().collect::<Vec<_>>()})
 }
 
-async fn list(State(node): Served, who: Who, RawQuery(query): RawQuery) -> Result<Foreign, Failed> {
-    let tenant = node.tenant(&who.0).map_err(Failed::control)?;
+async fn list(
+    State(node): Served,
+    credentials: Credentials,
+    RawQuery(query): RawQuery,
+) -> Result<DialectJson, Failed> {
+    let tenant = node.tenant(&credentials).map_err(Failed::control)?;
     let mut all = node.snapshots(&tenant);
     for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
         match &*name {
@@ -62,15 +65,15 @@ async fn list(State(node): Served, who: Who, RawQuery(query): RawQuery) -> Resul
             _ => {}
         }
     }
-    Ok(Foreign(all.iter().map(shown).collect()))
+    Ok(DialectJson(all.iter().map(shown).collect()))
 }
 
 async fn remove(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Failed> {
-    let tenant = node.tenant(&who.0).map_err(Failed::control)?;
+    let tenant = node.tenant(&credentials).map_err(Failed::control)?;
     if node.remove_snapshot(&tenant, &id) {
         Ok(StatusCode::NO_CONTENT)
     } else {

@@ -22,12 +22,11 @@ use tokio_websockets::CloseCode;
 use self::coding::Coding;
 use self::interpreter::Interpreter;
 use self::repl::Repl;
-use super::Who;
 use super::answers::check_name;
-use super::body::{Foreign, Raw, count_values, in_turn};
+use super::body::{DialectJson, RawBody, count_values, in_turn};
 use super::problem::Problem;
 use super::websocket::{Socket, Upgrade};
-use crate::service::node::{Node, Refusal, Tenant};
+use crate::service::node::{Credentials, Node, Refusal, Tenant};
 
 /// How long a connection waits for room on the node. Clients wait for 10 s.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -46,8 +45,11 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .route("/openenv/{environment}/reset", post(reset))
         .route("/openenv/{environment}/step", post(step))
         .route("/openenv/{environment}/state", get(state))
-        .route("/openenv/{environment}/schema", get(async |kind: Kind| Foreign(kind.schema())))
-        .route("/openenv/{environment}/metadata", get(async |kind: Kind| Foreign(kind.metadata())))
+        .route("/openenv/{environment}/schema", get(async |kind: Kind| DialectJson(kind.schema())))
+        .route(
+            "/openenv/{environment}/metadata",
+            get(async |kind: Kind| DialectJson(kind.metadata())),
+        )
         .route("/openenv/{environment}/health", get(health))
         .route("/openenv/{environment}/mcp", post(call))
 }
@@ -205,12 +207,12 @@ fn read<T: DeserializeOwned>(data: Json) -> Result<T, Failed> {
 
 async fn connect(
     State(node): Served,
-    who: Who,
+    credentials: Credentials,
     kind: Kind,
     uri: Uri,
     upgrade: Upgrade,
 ) -> Result<Response, Problem> {
-    let tenant = node.tenant(&who.0)?;
+    let tenant = node.tenant(&credentials)?;
     let started = if uri.query().unwrap_or_default().contains("session_id=") {
         let text = "the session of another connection cannot be used, each has its own";
         Err(error("SESSION_ERROR", text, json!({})))
@@ -350,11 +352,16 @@ fn no_tools(request: &Json) -> Json {
     })
 }
 
-async fn reset(State(node): Served, who: Who, kind: Kind, body: Raw) -> Result<Foreign, Problem> {
+async fn reset(
+    State(node): Served,
+    credentials: Credentials,
+    kind: Kind,
+    body: RawBody,
+) -> Result<DialectJson, Problem> {
     let data = given(&body).await?;
-    let mut environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
+    let mut environment = Environment::start(kind, &node, &node.tenant(&credentials)?).await?;
     let shown = environment.reset(data).await.map_err(Failed::problem)?;
-    Ok(Foreign(shown.json()))
+    Ok(DialectJson(shown.json()))
 }
 
 /// A step without a connection. Further keys are ignored.
@@ -365,31 +372,40 @@ struct Step {
     timeout_s: Option<f64>,
 }
 
-async fn step(State(node): Served, who: Who, kind: Kind, body: Raw) -> Result<Foreign, Problem> {
+async fn step(
+    State(node): Served,
+    credentials: Credentials,
+    kind: Kind,
+    body: RawBody,
+) -> Result<DialectJson, Problem> {
     let Step { action, timeout_s } = read(given(&body).await?).map_err(Failed::problem)?;
-    let mut environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
+    let mut environment = Environment::start(kind, &node, &node.tenant(&credentials)?).await?;
     let shown = environment.step(action, timeout_s).await.map_err(Failed::problem)?;
-    Ok(Foreign(shown.json()))
+    Ok(DialectJson(shown.json()))
 }
 
-async fn state(State(node): Served, who: Who, kind: Kind) -> Result<Foreign, Problem> {
-    let environment = Environment::start(kind, &node, &node.tenant(&who.0)?).await?;
-    Ok(Foreign(environment.state().map_err(Failed::problem)?))
+async fn state(
+    State(node): Served,
+    credentials: Credentials,
+    kind: Kind,
+) -> Result<DialectJson, Problem> {
+    let environment = Environment::start(kind, &node, &node.tenant(&credentials)?).await?;
+    Ok(DialectJson(environment.state().map_err(Failed::problem)?))
 }
 
-async fn call(body: Raw) -> Result<Foreign, Problem> {
-    Ok(Foreign(no_tools(&given(&body).await?)))
+async fn call(body: RawBody) -> Result<DialectJson, Problem> {
+    Ok(DialectJson(no_tools(&given(&body).await?)))
 }
 
 async fn health(State(node): Served, _kind: Kind) -> Response {
     if node.is_draining() {
         return Problem::draining().into_response();
     }
-    Foreign(json!({"status": "healthy"})).into_response()
+    DialectJson(json!({"status": "healthy"})).into_response()
 }
 
 /// Reads a request's body. An empty one is an empty object.
-async fn given(Raw(body): &Raw) -> Result<Json, Problem> {
+async fn given(RawBody(body): &RawBody) -> Result<Json, Problem> {
     if body.is_empty() {
         return Ok(json!({}));
     }
