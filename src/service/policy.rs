@@ -18,6 +18,8 @@ use serde::Deserialize;
 use super::engines::{self, Engines, Terms, Wanted};
 use super::sandboxes::Made;
 use super::tools::{self, ToolHandler};
+#[cfg(feature = "serve")]
+use super::tools::{SubmitEntry, ToolEntry};
 use super::{Failure, execution};
 
 /// How many bytes a value takes on a node unless its operator says otherwise: those of other
@@ -33,46 +35,102 @@ const NODE_CALL_BYTES: u64 = 8 << 20;
 #[cfg(feature = "serve")]
 const NODE_DISPLAY_BYTES: u64 = 8 << 20;
 
-/// A policy, as `docs/protocol.md` describes it.
+/// What guests may do. Everything that it does not name is denied.
 #[derive(Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
+    /// Functions of the client that guests can call.
+    #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Option<Vec<ToolEntry>>))]
     pub(super) tools: Option<Value>,
+    /// The function that ends a run with a result.
+    #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Option<SubmitEntry>))]
     pub(super) submit: Option<Value>,
+    /// Directories of the node's machine that guests see.
+    #[serde(default)]
     pub(super) mounts: Vec<MountEntry>,
+    /// Rules for requests to the network: `example.com`, `https://example.com:8443`.
+    #[serde(default)]
     pub(super) allow_net: Vec<String>,
+    /// Rules that go before those of `allow_net`.
+    #[serde(default)]
     pub(super) deny_net: Vec<String>,
+    /// Allows requests to every public address.
+    #[serde(default)]
     pub(super) allow_public_net: bool,
+    /// Headers by origin that the host adds to requests. Guests do not see them.
+    #[serde(default)]
     pub(super) headers: BTreeMap<String, BTreeMap<String, String>>,
+    /// Files with further certificate authorities to trust.
+    #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Vec<String>))]
     pub(super) ca_files: Vec<PathBuf>,
+    /// Environment variables of guests.
+    #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
+    /// Names of the server's environment variables that guests see.
+    #[serde(default)]
     pub(super) allow_env: Vec<String>,
+    /// Requirements that every session has from its start.
+    #[serde(default)]
     pub(super) packages: Vec<String>,
+    /// Requirements that are loaded when the guest imports them.
+    #[serde(default)]
     pub(super) allow_packages: Vec<String>,
+    /// Packages or modules that the image has imported.
+    #[serde(default)]
     pub(super) preload: Vec<String>,
+    /// Directories with wheels.
+    #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Vec<String>))]
     pub(super) wheels: Vec<PathBuf>,
+    /// Packages come from the cache and from `wheels` only.
+    #[serde(default)]
     pub(super) offline: bool,
+    /// Limits of a session and its runs.
+    #[serde(default)]
     pub(super) limits: LimitsEntry,
+    /// Where guests run: `process` or `thread`.
+    #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Option<String>))]
     pub(super) isolation: Option<Isolation>,
+    /// Layers of isolation that must be in force.
+    #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Vec<String>))]
     pub(super) require: Vec<Layer>,
+    /// Reports each access that was allowed or denied.
+    #[serde(default)]
     pub(super) audit: bool,
+    /// How many sessions at once may descend from one by forking. Without it, none can be forked.
+    #[serde(default)]
     pub(super) forkable: Option<usize>,
 }
 
+/// A directory of the server's machine that guests see.
 #[derive(Clone, Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Mount))]
 #[serde(deny_unknown_fields)]
 pub(super) struct MountEntry {
+    /// The directory's path on the server's machine.
+    #[cfg_attr(feature = "serve", schema(value_type = String))]
     host: PathBuf,
+    /// Its path in the guest.
     guest: String,
     #[serde(default)]
     mode: ModeEntry,
+    /// The most bytes that a session may write.
     #[serde(default)]
     quota_bytes: Option<u64>,
+    /// The most files that a session may create.
     #[serde(default)]
     quota_files: Option<u64>,
 }
 
+/// What a session may do with a mount: read it, write to its own copy, or write.
 #[derive(Clone, Copy, Default, Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = MountMode))]
 #[serde(rename_all = "snake_case")]
 enum ModeEntry {
     #[default]
@@ -85,9 +143,10 @@ macro_rules! limits {
     ($($name:ident: $type:ty = $default:expr,)*) => {
         /// Limits; those that are missing are the library's.
         #[derive(Clone, Debug, Default, Deserialize)]
-        #[serde(default, deny_unknown_fields)]
+        #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Limits))]
+        #[serde(deny_unknown_fields)]
         pub(super) struct LimitsEntry {
-            $($name: Option<$type>,)*
+            $(#[serde(default)] $name: Option<$type>,)*
         }
 
         #[cfg(feature = "serve")]

@@ -10,43 +10,58 @@ use super::{Failure, Service, execution};
 
 /// A tool as a client describes it.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Tool))]
 #[serde(deny_unknown_fields)]
-struct ToolEntry {
+pub(super) struct ToolEntry {
     name: String,
+    /// Its docstring.
     #[serde(default)]
     doc: String,
     #[serde(default)]
     parameters: Vec<ParamEntry>,
+    /// A JSON schema of what it returns.
     #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Option<Object>))]
     returns: Value,
     #[serde(default)]
     style: StyleEntry,
+    /// The most seconds that a call may take.
     #[serde(default)]
     timeout: Option<f64>,
+    /// The most calls in a session.
     #[serde(default)]
     max_calls: Option<u64>,
 }
 
 /// A parameter of a tool, or a field of a submission.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Parameter))]
 #[serde(deny_unknown_fields)]
 struct ParamEntry {
     name: String,
     #[serde(default)]
     doc: String,
+    /// A JSON schema of the argument.
     #[serde(default)]
+    #[cfg_attr(feature = "serve", schema(value_type = Option<Object>))]
     schema: Value,
+    /// The argument of a call that passes none.
     #[serde(default, deserialize_with = "present")]
+    #[cfg_attr(feature = "serve", schema(value_type = serde_json::Value))]
     default: Option<Value>,
+    /// Calls may leave it out.
     #[serde(default)]
     optional: bool,
+    /// Arguments are checked against the schema.
     #[serde(default = "yes")]
     check: bool,
     #[serde(default)]
     kind: KindEntry,
 }
 
+/// How calls pass an argument.
 #[derive(Default, Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = ParameterKind))]
 #[serde(rename_all = "snake_case")]
 enum KindEntry {
     #[default]
@@ -59,6 +74,7 @@ enum KindEntry {
 
 /// How the guest calls a tool.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = ToolStyle))]
 #[serde(rename_all = "snake_case")]
 enum StyleEntry {
     #[default]
@@ -68,8 +84,10 @@ enum StyleEntry {
 
 /// How the result of a run is submitted.
 #[derive(Deserialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Submit))]
 #[serde(deny_unknown_fields)]
-struct SubmitEntry {
+pub(super) struct SubmitEntry {
+    /// The name of the function, `SUBMIT` by default.
     #[serde(default = "submit_name")]
     name: String,
     fields: Vec<ParamEntry>,

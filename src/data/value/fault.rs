@@ -81,6 +81,26 @@ impl de::Error for Fault {
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         Self::new(format!("invalid value: {}, expected {expected}", in_python(found)))
     }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let field = shortened(field);
+        let known = |names: &[&str]| format!("`{}`", names.join("`, `"));
+        Self::new(match (nearest(&field, expected), expected) {
+            (Some(near), _) => format!("unknown field `{field}` (did you mean `{near}`?)"),
+            (None, []) => format!("unknown field `{field}`, there are no fields"),
+            (None, [only]) => format!("unknown field `{field}`, expected `{only}`"),
+            (None, _) => format!("unknown field `{field}`, expected one of {}", known(expected)),
+        })
+    }
+}
+
+/// Returns the name that `given` was probably meant to be.
+fn nearest(given: &str, names: &[&'static str]) -> Option<&'static str> {
+    /// How alike names are by Jaro and Winkler's measure if one is a misspelling of the other.
+    const ALIKE: f64 = 0.8;
+    let alike = |name: &&'static str| (strsim::jaro_winkler(given, name), *name);
+    let best = names.iter().map(alike).max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(alike, _)| *alike >= ALIKE).map(|(_, name)| name)
 }
 
 /// Returns what was found, with Python's type names.

@@ -282,3 +282,25 @@ fn json_is_read_and_written() {
     assert_eq!(written(huge.into()), "\"-340282366920938463463374607431768211456\"");
     assert!(serde_json::to_string(&Value::dict([(Value::None, 1)])).is_err());
 }
+
+#[test]
+fn an_unknown_field_is_named_with_the_nearest_known_one() {
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Known {
+        _timeout: Option<f64>,
+        _stdin: Option<String>,
+    }
+    #[derive(Debug, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    let said = |key: &str| {
+        let value = Value::dict([(key, 1)]);
+        from_value::<Known>(value).unwrap_err().to_string()
+    };
+    assert_eq!(said("_timout"), "unknown field `_timout` (did you mean `_timeout`?)");
+    assert_eq!(said("x"), "unknown field `x`, expected one of `_timeout`, `_stdin`");
+    assert!(said(&"_stdin".repeat(100)).len() < 120);
+    let error = from_value::<Nothing>(Value::dict([("x", 1)])).unwrap_err();
+    assert_eq!(error.to_string(), "unknown field `x`, there are no fields");
+}

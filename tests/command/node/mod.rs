@@ -5,6 +5,7 @@ mod audit;
 mod discretion;
 mod operations;
 mod sessions;
+mod unknown_keys;
 mod websocket;
 
 use std::fmt::Write;

@@ -326,9 +326,16 @@ async fn the_description_has_every_native_route_and_only_those() {
     assert_eq!(description["openapi"], "3.1.0");
     let paths = description["paths"].as_object().unwrap();
     assert!(paths.len() > 10);
+    let mut ids = BTreeSet::new();
     for (path, methods) in paths {
         assert!(path.starts_with("/v1/") && !path.contains('*'), "{path}");
-        for method in methods.as_object().unwrap().keys() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let id = operation["operationId"].as_str().unwrap();
+            assert!(ids.insert(id), "{id} is the id of two operations");
+            assert!(id.contains('_'), "{id} is no verb with its noun");
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert_ne!(response["description"], "", "{id} {status}");
+            }
             let path = path.replace(['{', '}'], "x");
             let request = format!("{} {path}", method.to_uppercase());
             let (status, problem) = node.ask(&request, &Value::Null).await;

@@ -1,5 +1,6 @@
 //! Tests of `isolet serve --stdio`, by a client that speaks its protocol.
 
+mod arguments;
 mod ends;
 
 use std::io::{Read, Write};
@@ -445,7 +446,18 @@ fn policies_are_enforced_and_their_mistakes_are_named() {
     assert_eq!((&audit[3]["access"], &audit[3]["path"]), (&json!("file"), &json!("/data/in.txt")));
     assert_eq!(client.expect("ok", 5)[2]["value"], json!(["canary", "b"]));
     for (policy, said) in [
-        (json!({"allow_nte": []}), "unknown field `allow_nte`"),
+        (json!({"allow_nte": []}), "unknown field `allow_nte` (did you mean `allow_net`?)"),
+        (
+            json!({"limits": {"run_tim": 1}}),
+            "unknown field `run_tim` (did you mean `run_time`?), at ['limits']",
+        ),
+        (json!({"mounts": [{"gest": "/x"}]}), "`gest` (did you mean `guest`?), at ['mounts'][0]"),
+        (json!({"tools": [{"nmae": "a"}]}), "unknown field `nmae` (did you mean `name`?), at [0]"),
+        (
+            json!({"tools": [{"name": "a", "parameters": [{"name": "b", "defalt": 1}]}]}),
+            "`defalt` (did you mean `default`?), at [0]['parameters'][0]",
+        ),
+        (json!({"submit": {"fields": [], "nam": 1}}), "`nam` (did you mean `name`?)"),
         (json!({"mounts": [{"host": "/nowhere-at-all", "guest": "/x"}]}), "/nowhere-at-all"),
         (json!({"limits": {"run_time": -1}}), "`limits.run_time` is -1"),
         (json!({"tools": [{"name": "no name"}]}), "`no name` cannot be a tool's name"),
@@ -490,7 +502,16 @@ fn what_is_no_request_is_an_error_and_what_is_no_message_is_the_end() {
         (json!(["session", 5, 1, 1]), "there is a session 1 already"),
         (json!(["run", 5, 1]), "`run`: CODE is NoneType, and has to be a string"),
         (json!(["run", 5, 1, "1", [1]]), "`run`: INPUTS is list, and has to be a dict"),
-        (json!(["run", 5, 1, "1", null, {"fast": true}]), "unknown field `fast`"),
+        (json!(["run", 5, 1, "1", null, {"fast": true}]), "unknown field `fast`, expected one of"),
+        (json!(["run", 5, 1, "1", null, {"tream": 1}]), "`tream` (did you mean `stream`?)"),
+        (json!(["run", 5, 1, "1", null, null, 1]), "`run`: there is an argument too many"),
+        (json!(["close", 5, 1, 1, 2]), "`close`: there are 2 arguments too many"),
+        (json!(["interrupt", 5, 1, null]), "`interrupt`: there is an argument too many"),
+        (json!(["sandbox", 5, 2, {}, 1]), "`sandbox`: there is an argument too many"),
+        (
+            json!(["hello", 5, {"protocol": 1, "clent": "x"}]),
+            "unknown field `clent` (did you mean `client`?)",
+        ),
         (json!(["set", 5, 1, {"no name": 1}]), "no name"),
     ] {
         let (kind, message) = client.fails(&request);
@@ -530,6 +551,11 @@ fn a_message_that_cannot_be_read_fails_by_its_number_and_ends_nothing_else() {
     let call = client.next();
     client.send_bytes(format!("[\"answer\", {}, NaN]", call[1]).as_bytes());
     assert_eq!(client.expect("ok", 7)[2]["value"], 2);
+    // One that has more than an answer neither.
+    client.send(&json!(["run", 8, 1, "try: search()\nexcept ValueError as e: x += 1\nx"]));
+    let call = client.next();
+    client.send(&json!(["answer", call[1], 1, 2]));
+    assert_eq!(client.expect("ok", 8)[2]["value"], 3);
 }
 
 #[test]

@@ -37,7 +37,14 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     post,
     path = "/v1/batch",
     request_body(content = String, content_type = "application/x-ndjson"),
-    responses((status = 200, body = String, content_type = "application/x-ndjson"), Refusals),
+    responses(
+        (
+            status = 200,
+            description = "A line for each line of the body",
+            body = String, content_type = "application/x-ndjson",
+        ),
+        Refusals,
+    ),
 )]
 async fn run_batch(
     State(node): State<Arc<Node>>,

@@ -107,6 +107,11 @@ pub(super) fn read<T: DeserializeOwned + Send>(what: &str, value: Value) -> Resu
     given.map_err(|error| Problem::unreadable(format!("{what} is invalid: {error}")))
 }
 
+/// The body of a request that has no fields: nothing, or an empty object.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoFields {}
+
 /// A request's body as it is.
 pub(super) struct RawBody(pub(super) Bytes);
 

@@ -17,6 +17,7 @@ mod openapi;
 mod openenv;
 mod operator;
 mod otlp;
+mod paths;
 mod problem;
 mod runs;
 mod sandbox_fusion;

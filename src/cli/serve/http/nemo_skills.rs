@@ -36,7 +36,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ExecuteRequest {
     generated_code: String,
     #[serde(default)]
     std_input: String,
@@ -76,7 +76,8 @@ pub(super) async fn execute(
     body: Value,
 ) -> Result<Response, Response> {
     let Ok(credentials) = Credentials::from_request_parts(&mut parts, &node).await;
-    let wanted: Result<Wanted, _> = lenient::read(body, &["timeout", "max_output_characters"]);
+    let wanted: Result<ExecuteRequest, _> =
+        lenient::read(body, &["timeout", "max_output_characters"]);
     let ran = async {
         let wanted = wanted?;
         let tenant = node.tenant(&credentials)?;
@@ -101,7 +102,7 @@ async fn run_cell(
     node: &Arc<Node>,
     tenant: &Arc<Tenant>,
     name: &str,
-    wanted: Wanted,
+    wanted: ExecuteRequest,
 ) -> Result<AnyJson, Problem> {
     let grants = grants(MOST_SECONDS);
     let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
@@ -119,7 +120,7 @@ async fn run_cell(
 async fn run_program(
     node: &Arc<Node>,
     tenant: &Arc<Tenant>,
-    wanted: Wanted,
+    wanted: ExecuteRequest,
 ) -> Result<AnyJson, Problem> {
     let grants = grants(wanted.timeout);
     let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
@@ -150,7 +151,7 @@ enum Kind {
     Program,
 }
 
-fn output(wanted: &Wanted, execution: &Value, kind: Kind) -> AnyJson {
+fn output(wanted: &ExecuteRequest, execution: &Value, kind: Kind) -> AnyJson {
     let text = |of: &Value, name: &str| {
         of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
     };

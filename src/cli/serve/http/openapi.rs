@@ -9,8 +9,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::openapi::{Content, RefOr, Response, ResponseBuilder, Schema};
-use utoipa::{IntoResponses, Modify, OpenApi, PartialSchema, ToSchema};
+use utoipa::openapi::{Content, RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::service::node::Node;
@@ -25,7 +25,7 @@ use crate::service::node::Node;
     ),
     components(schemas(Problem)),
     modifiers(&Keys),
-    security((), ("key" = []), ("header" = []), ("token" = [])),
+    security((), ("bearer" = []), ("api_key" = []), ("session_token" = [])),
 )]
 pub(super) struct Description;
 
@@ -37,10 +37,10 @@ impl Modify for Keys {
         let Some(components) = &mut api.components else { return };
         let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
         let bearer = bearer.description(Some("A key of a tenant, or the token of a session"));
-        components.add_security_scheme("key", SecurityScheme::Http(bearer.build()));
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
         for (name, header, text) in [
-            ("header", "X-API-Key", "A key of a tenant"),
-            ("token", "X-Session-Token", "The token of a session"),
+            ("api_key", "X-API-Key", "A key of a tenant"),
+            ("session_token", "X-Session-Token", "The token of a session"),
         ] {
             let value = ApiKeyValue::with_description(header, text);
             components.add_security_scheme(name, SecurityScheme::ApiKey(ApiKey::Header(value)));
@@ -152,10 +152,10 @@ pub(super) struct Snapshots {
     snapshots: Vec<Snapshot>,
 }
 
-/// A value.
+/// The value of a variable.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a shape")]
-pub(super) struct Value {
+pub(super) struct VariableValue {
     value: serde_json::Value,
 }
 
@@ -223,20 +223,4 @@ pub(super) struct NodeLoad {
     running: u64,
     waiting: u64,
     is_draining: bool,
-}
-
-/// A schema with one more property.
-pub(super) fn with_property(of: RefOr<Schema>, name: &str, schema: RefOr<Schema>) -> RefOr<Schema> {
-    match of {
-        RefOr::T(Schema::Object(mut object)) => {
-            object.properties.insert(name.to_owned(), schema);
-            RefOr::T(Schema::Object(object))
-        }
-        other => other,
-    }
-}
-
-/// The schema of a value that JSON has.
-pub(super) fn any() -> RefOr<Schema> {
-    serde_json::Value::schema()
 }

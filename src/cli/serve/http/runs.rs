@@ -11,23 +11,22 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use isolet::{Stream, ToolError, Value};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use serde::Deserialize;
+use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::answers::fit;
 use super::body::{ApiResponse, JsonBody, PathParam, line, variables};
 use super::openapi::{self, Refusals};
+use super::paths::{CallPath, SessionPath};
 use super::problem::Problem;
 use super::sessions::SessionRequest;
 use crate::cli::http_server::Patient;
-use crate::service::Answer;
 use crate::service::node::{
     Credentials, Event, NewRun, Node, SessionLease, StreamItem, Streamed, Tenant,
 };
+use crate::service::{Answer, Policy};
 
 /// The media type of events: an object of JSON on each line.
 pub(super) const EVENTS: &str = "application/x-ndjson";
@@ -41,42 +40,77 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
         .routes(routes!(run_code_once))
 }
 
-/// Code to run.
-#[derive(Default, Deserialize, ToSchema)]
-#[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-pub(super) struct RunRequest {
-    #[schema(required, value_type = String)]
-    code: Option<String>,
+/// Defines the requests that run code. They have the same fields, and neither has the other's as a
+/// flattened field: serde does not refuse unknown keys of such.
+macro_rules! run_requests {
+    ($($(#[$meta:meta])* $field:ident: $type:ty,)*) => {
+        /// Code to run.
+        #[derive(Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct RunRequest {
+            $($(#[$meta])* $field: $type,)*
+        }
+
+        /// Code to run in a session of its own.
+        #[derive(Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct RunOnceRequest {
+            /// What the code may do.
+            #[serde(default)]
+            #[schema(value_type = Policy)]
+            policy: Value,
+            $($(#[$meta])* $field: $type,)*
+        }
+
+        impl RunOnceRequest {
+            /// Returns the policy, and what is to be run.
+            fn split(self) -> (Value, RunRequest) {
+                (self.policy, RunRequest { $($field: self.$field,)* })
+            }
+        }
+    };
+}
+
+run_requests! {
+    code: String,
     /// Variables that are set before.
+    #[serde(default)]
     #[schema(value_type = Object)]
     inputs: Value,
     /// How many seconds it may take.
+    #[serde(default)]
     timeout_s: Option<f64>,
     /// What it reads from standard input.
-    #[schema(value_type = String)]
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
     stdin: Value,
     /// `sys.argv` after the program's name.
+    #[serde(default)]
     argv: Option<Vec<String>>,
     /// The file name in tracebacks.
+    #[serde(default)]
     name: Option<String>,
     /// As `python FILE` runs it, without a value of the last expression; at its end its variables
     /// are deleted.
+    #[serde(default)]
     program: bool,
     /// A program's variables stay in the session.
+    #[serde(default)]
     keep_variables: bool,
     /// A `return` at the top level ends the code, with its value.
+    #[serde(default)]
     allow_return: bool,
     /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
     /// commands.
+    #[serde(default)]
     syntax: Option<String>,
     /// Displays of pandas' tables also have their data, by column.
+    #[serde(default)]
     table_data: bool,
 }
 
 impl RunRequest {
     pub(super) fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
-        let code = self.code.ok_or_else(|| Problem::unreadable("the string `code` is missing"))?;
         let mut options = vec![("stream", Value::from(is_stream))];
         if let Some(seconds) = self.timeout_s {
             options.push(("run_time", seconds.into()));
@@ -98,7 +132,7 @@ impl RunRequest {
         options.push(("allow_return", self.allow_return.into()));
         options.push(("table_data", self.table_data.into()));
         let inputs = variables(self.inputs)?;
-        Ok(NewRun { code, inputs, options: Value::dict(options) })
+        Ok(NewRun { code: self.code, inputs, options: Value::dict(options) })
     }
 }
 
@@ -106,19 +140,21 @@ impl RunRequest {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/runs",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
+    params(SessionPath),
     request_body = RunRequest,
     responses(
-        (status = 200, content((openapi::Execution), (String = "application/x-ndjson"))),
+        (
+            status = 200,
+            description = "The execution, or its events as they occur",
+            content((openapi::Execution), (String = "application/x-ndjson")),
+        ),
         Refusals,
     ),
 )]
 async fn run_code(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
     headers: HeaderMap,
     JsonBody(request): JsonBody<RunRequest>,
 ) -> Result<Response, Problem> {
@@ -186,7 +222,7 @@ pub(super) fn event_to_json(event: Event) -> Value {
 /// What a tool has returned, or the exception that it has raised.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolResult {
+struct ToolResult {
     #[serde(default)]
     #[schema(value_type = serde_json::Value)]
     value: Value,
@@ -194,18 +230,17 @@ pub(super) struct ToolResult {
     error: Option<ToolException>,
 }
 
-impl ToolResult {
-    pub(super) fn answer(self) -> Answer {
-        match self.error {
-            Some(failure) => Err(failure.error()),
-            None => Ok(self.value),
-        }
+/// What a tool's call was answered with, by the value and the exception of its answer.
+pub(super) fn answer_of(value: Value, error: Option<ToolException>) -> Answer {
+    match error {
+        Some(failure) => Err(failure.error()),
+        None => Ok(value),
     }
 }
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ToolException {
+pub(super) struct ToolException {
     #[serde(rename = "type", default = "runtime_error")]
     type_name: String,
     message: String,
@@ -235,57 +270,23 @@ fn runtime_error() -> String {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/calls/{call}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("call" = u64, Path, description = "The number of the call"),
-    ),
+    params(CallPath),
     request_body = ToolResult,
-    responses((status = 204), Refusals),
+    responses((status = 204, description = "The call was answered"), Refusals),
 )]
 async fn answer_tool_call(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, call)): PathParam<(String, u64)>,
-    JsonBody(answer): JsonBody<ToolResult>,
+    PathParam(CallPath { id, call }): PathParam<CallPath>,
+    JsonBody(ToolResult { value, error }): JsonBody<ToolResult>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
-    if node.answer(&session, call, answer.answer()) {
+    if node.answer(&session, call, answer_of(value, error)) {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::nothing(format!("nobody waits for an answer to the call {call}")))
     }
 }
-
-/// A session for one run.
-pub(super) struct RunOnceRequest {
-    policy: Value,
-    request: RunRequest,
-}
-
-/// Not by `flatten`, which lets keys pass that nobody knows.
-impl<'de> Deserialize<'de> for RunOnceRequest {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (policy, rest) = taken(Value::deserialize(deserializer)?, "policy");
-        let request = isolet::from_value(rest).map_err(D::Error::custom)?;
-        Ok(Self { policy: policy.unwrap_or_default(), request })
-    }
-}
-
-/// Takes a field away from those that another type has.
-pub(super) fn taken(fields: Value, name: &str) -> (Option<Value>, Value) {
-    let Value::Dict(mut fields) = fields else { return (None, fields) };
-    let at = fields.iter().position(|(key, _)| key.as_str() == Some(name));
-    let field = at.map(|at| fields.remove(at).1);
-    (field, Value::Dict(fields))
-}
-
-impl PartialSchema for RunOnceRequest {
-    fn schema() -> RefOr<Schema> {
-        openapi::with_property(RunRequest::schema(), "policy", openapi::any())
-    }
-}
-
-impl ToSchema for RunOnceRequest {}
 
 impl RunOnceRequest {
     /// Runs the code in a session of its own, for which it waits for so long.
@@ -295,8 +296,9 @@ impl RunOnceRequest {
         tenant: &Arc<Tenant>,
         patience: Duration,
     ) -> Result<Value, Problem> {
-        let run = self.request.new_run(false)?;
-        let new = SessionRequest::of(self.policy).new_session()?;
+        let (policy, request) = self.split();
+        let run = request.new_run(false)?;
+        let new = SessionRequest::of(policy).new_session()?;
         let session = node.create_own(tenant, new, patience).await?;
         let ran = node.run(session.used(), run).await;
         let ran = ran.map(|execution| fit(node, session.used(), execution));
@@ -310,7 +312,7 @@ impl RunOnceRequest {
     post,
     path = "/v1/run",
     request_body = RunOnceRequest,
-    responses((status = 200, body = openapi::Execution), Refusals),
+    responses((status = 200, description = "The execution", body = openapi::Execution), Refusals),
 )]
 async fn run_code_once(
     State(node): Served,

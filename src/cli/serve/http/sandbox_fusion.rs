@@ -52,7 +52,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 }
 
 #[derive(Deserialize)]
-struct Program {
+struct RunCodeRequest {
     code: String,
     language: String,
     #[serde(default)]
@@ -68,7 +68,7 @@ struct Program {
 }
 
 #[derive(Deserialize)]
-struct Notebook {
+struct RunJupyterRequest {
     cells: Vec<String>,
     #[serde(default)]
     cell_timeout: f64,
@@ -105,7 +105,7 @@ async fn run_code(
     credentials: Credentials,
     JsonBody(body): JsonBody<Value>,
 ) -> Result<DialectJson, Problem> {
-    let program: Program = lenient::read(body, &NUMBERS)?;
+    let program: RunCodeRequest = lenient::read(body, &NUMBERS)?;
     if !matches!(program.language.as_str(), "python" | "python3") {
         let language = &program.language;
         return Err(Problem::unsupported(format!(
@@ -150,7 +150,7 @@ async fn run_jupyter(
     credentials: Credentials,
     JsonBody(body): JsonBody<Value>,
 ) -> Result<DialectJson, Problem> {
-    let notebook: Notebook = lenient::read(body, &NUMBERS)?;
+    let notebook: RunJupyterRequest = lenient::read(body, &NUMBERS)?;
     if let Some(kernel) = notebook.kernel.as_deref().filter(|kernel| *kernel != "python3") {
         return Err(Problem::unsupported(format!(
             "the kernel is {kernel:?}, and has to be python3"

@@ -12,8 +12,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::answers::check_name;
-use super::body::{ApiResponse, JsonBody, PathParam};
+use super::body::{ApiResponse, JsonBody, NoFields, PathParam};
 use super::openapi::{self, Refusals};
+use super::paths::{SessionPath, SnapshotPath};
 use super::problem::Problem;
 use super::sessions::{LifetimeRequest, created, shown};
 use crate::service::node::{Credentials, Listed, Node, Snapshot};
@@ -34,15 +35,17 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/pause",
-    params(
-        ("id" = String, Path, description = "The session's id"),
+    params(SessionPath),
+    responses(
+        (status = 200, description = "The paused session", body = openapi::Session),
+        Refusals,
     ),
-    responses((status = 200, body = openapi::Session), Refusals),
 )]
 async fn pause_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
+    JsonBody(NoFields {}): JsonBody<NoFields>,
 ) -> Result<ApiResponse, Problem> {
     node.pause(node.find(&credentials, &id)?).await?;
     answered(&node, &credentials, &id)
@@ -52,16 +55,17 @@ async fn pause_session(
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/resume",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
+    params(SessionPath),
     request_body = LifetimeRequest,
-    responses((status = 200, body = openapi::Session), Refusals),
+    responses(
+        (status = 200, description = "The resumed session", body = openapi::Session),
+        Refusals,
+    ),
 )]
 async fn resume_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
 ) -> Result<ApiResponse, Problem> {
     node.resume(node.find(&credentials, &id)?, lifetime.ttl_s).await?;
@@ -77,16 +81,14 @@ fn answered(node: &Node, credentials: &Credentials, id: &str) -> Result<ApiRespo
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/fork",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
+    params(SessionPath),
     request_body = LifetimeRequest,
-    responses((status = 201, body = openapi::NewSession), Refusals),
+    responses((status = 201, description = "The copy", body = openapi::NewSession), Refusals),
 )]
 async fn fork_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
 ) -> Result<ApiResponse, Problem> {
     let copy = node.fork(&node.find(&credentials, &id)?, lifetime.ttl_s).await?;
@@ -104,16 +106,14 @@ struct SnapshotRequest {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/snapshots",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
+    params(SessionPath),
     request_body = SnapshotRequest,
-    responses((status = 201, body = openapi::Snapshot), Refusals),
+    responses((status = 201, description = "The snapshot", body = openapi::Snapshot), Refusals),
 )]
 async fn create_snapshot(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(SnapshotRequest { name }): JsonBody<SnapshotRequest>,
 ) -> Result<ApiResponse, Problem> {
     check_name("name", name.as_deref())?;
@@ -138,7 +138,14 @@ fn shown_snapshot(snapshot: Snapshot) -> Value {
 #[utoipa::path(
     get,
     path = "/v1/snapshots",
-    responses((status = 200, body = openapi::Snapshots), Refusals),
+    responses(
+        (
+            status = 200,
+            description = "The key's snapshots, the oldest first",
+            body = openapi::Snapshots,
+        ),
+        Refusals,
+    ),
 )]
 async fn list_snapshots(
     State(node): Served,
@@ -153,15 +160,13 @@ async fn list_snapshots(
 #[utoipa::path(
     delete,
     path = "/v1/snapshots/{id}",
-    params(
-        ("id" = String, Path, description = "The snapshot's id"),
-    ),
-    responses((status = 204), Refusals),
+    params(SnapshotPath),
+    responses((status = 204, description = "The snapshot was deleted"), Refusals),
 )]
 async fn delete_snapshot(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SnapshotPath { id }): PathParam<SnapshotPath>,
 ) -> Result<StatusCode, Problem> {
     let tenant = node.tenant(&credentials)?;
     if node.remove_snapshot(&tenant, &id) {

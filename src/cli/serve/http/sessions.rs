@@ -15,11 +15,12 @@ use utoipa_axum::routes;
 
 use super::IdempotencyKey;
 use super::answers::{check_size, checked};
-use super::body::{ApiResponse, JsonBody, PathParam, RawBody, variables};
+use super::body::{ApiResponse, JsonBody, NoFields, PathParam, RawBody, variables};
 use super::openapi::{self, Refusals};
+use super::paths::{FilePath, SessionPath, VariablePath};
 use super::problem::Problem;
-use crate::service::SessionCommand;
 use crate::service::node::{Credentials, Listed, NewSession, Node, SessionLease};
+use crate::service::{Policy, SessionCommand};
 
 type Served = State<Arc<Node>>;
 
@@ -47,7 +48,7 @@ pub(super) const MAX_POLICY_BYTES: u64 = 1 << 20;
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SessionRequest {
     /// What its code may do.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Policy)]
     policy: Value,
     /// Its first variables.
     #[schema(value_type = Object)]
@@ -93,7 +94,10 @@ impl SessionRequest {
         ("Idempotency-Key" = Option<String>, Header, description = "Finds the same session again"),
     ),
     request_body = SessionRequest,
-    responses((status = 201, body = openapi::NewSession), Refusals),
+    responses(
+        (status = 201, description = "The new session", body = openapi::NewSession),
+        Refusals,
+    ),
 )]
 async fn create_session(
     State(node): Served,
@@ -118,7 +122,14 @@ pub(super) fn created(node: &Node, session: &SessionLease) -> Vec<(Value, Value)
 #[utoipa::path(
     get,
     path = "/v1/sessions",
-    responses((status = 200, body = openapi::Sessions), Refusals),
+    responses(
+        (
+            status = 200,
+            description = "The key's sessions, the oldest first",
+            body = openapi::Sessions,
+        ),
+        Refusals,
+    ),
 )]
 async fn list_sessions(
     State(node): Served,
@@ -134,15 +145,13 @@ async fn list_sessions(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
-    responses((status = 200, body = openapi::Session), Refusals),
+    params(SessionPath),
+    responses((status = 200, description = "The session", body = openapi::Session), Refusals),
 )]
 async fn get_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
 ) -> Result<ApiResponse, Problem> {
     let session = node.find(&credentials, &id)?;
     Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
@@ -152,15 +161,13 @@ async fn get_session(
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
-    responses((status = 204), Refusals),
+    params(SessionPath),
+    responses((status = 204, description = "The session was ended"), Refusals),
 )]
 async fn delete_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     node.end(&session).await;
@@ -178,16 +185,17 @@ pub(super) struct LifetimeRequest {
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/renew",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
+    params(SessionPath),
     request_body = LifetimeRequest,
-    responses((status = 200, body = openapi::Session), Refusals),
+    responses(
+        (status = 200, description = "The session with its new lifetime", body = openapi::Session),
+        Refusals,
+    ),
 )]
 async fn extend_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
 ) -> Result<ApiResponse, Problem> {
     let session = node.find(&credentials, &id)?;
@@ -199,15 +207,21 @@ async fn extend_session(
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/reset",
-    params(
-        ("id" = String, Path, description = "The session's id"),
+    params(SessionPath),
+    responses(
+        (
+            status = 200,
+            description = "The session, with a fresh interpreter",
+            body = openapi::Session,
+        ),
+        Refusals,
     ),
-    responses((status = 200, body = openapi::Session), Refusals),
 )]
 async fn reset_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
+    JsonBody(NoFields {}): JsonBody<NoFields>,
 ) -> Result<ApiResponse, Problem> {
     let session = node.find(&credentials, &id)?;
     node.carry_out(&session, SessionCommand::Reset).await?;
@@ -218,15 +232,14 @@ async fn reset_session(
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/interrupt",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-    ),
-    responses((status = 204), Refusals),
+    params(SessionPath),
+    responses((status = 204, description = "The interrupt was sent"), Refusals),
 )]
 async fn interrupt_session(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
+    JsonBody(NoFields {}): JsonBody<NoFields>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     node.interrupt(&session).await?;
@@ -237,15 +250,16 @@ async fn interrupt_session(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/variables",
-    params(
-        ("id" = String, Path, description = "The session's id"),
+    params(SessionPath),
+    responses(
+        (status = 200, description = "The session's variables", body = openapi::Variables),
+        Refusals,
     ),
-    responses((status = 200, body = openapi::Variables), Refusals),
 )]
 async fn list_variables(
     State(node): Served,
     credentials: Credentials,
-    PathParam(id): PathParam<String>,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
 ) -> Result<ApiResponse, Problem> {
     let session = node.find(&credentials, &id)?;
     let variables = node.carry_out(&session, SessionCommand::Variables).await?;
@@ -257,16 +271,16 @@ async fn list_variables(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/variables/{name}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("name" = String, Path, description = "The variable's name"),
+    params(VariablePath),
+    responses(
+        (status = 200, description = "The variable's value", body = openapi::VariableValue),
+        Refusals,
     ),
-    responses((status = 200, body = openapi::Value), Refusals),
 )]
 async fn get_variable(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, name)): PathParam<(String, String)>,
+    PathParam(VariablePath { id, name }): PathParam<VariablePath>,
 ) -> Result<ApiResponse, Problem> {
     let session = node.find(&credentials, &id)?;
     let found = node.carry_out(&session, SessionCommand::Get { name: name.clone() }).await?;
@@ -290,17 +304,14 @@ struct VariableRequest {
 #[utoipa::path(
     put,
     path = "/v1/sessions/{id}/variables/{name}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("name" = String, Path, description = "The variable's name"),
-    ),
+    params(VariablePath),
     request_body = VariableRequest,
-    responses((status = 204), Refusals),
+    responses((status = 204, description = "The variable was set"), Refusals),
 )]
 async fn set_variable(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, name)): PathParam<(String, String)>,
+    PathParam(VariablePath { id, name }): PathParam<VariablePath>,
     JsonBody(new): JsonBody<VariableRequest>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
@@ -313,16 +324,13 @@ async fn set_variable(
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}/variables/{name}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("name" = String, Path, description = "The variable's name"),
-    ),
-    responses((status = 204), Refusals),
+    params(VariablePath),
+    responses((status = 204, description = "The variable was deleted"), Refusals),
 )]
 async fn delete_variable(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, name)): PathParam<(String, String)>,
+    PathParam(VariablePath { id, name }): PathParam<VariablePath>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     let was = node.carry_out(&session, SessionCommand::Delete { name: name.clone() }).await?;
@@ -337,16 +345,20 @@ async fn delete_variable(
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/files/{*path}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("path" = String, Path, description = "The file's path, without the first slash"),
+    params(FilePath),
+    responses(
+        (
+            status = 200,
+            description = "The file's bytes",
+            content_type = "application/octet-stream", body = Vec<u8>,
+        ),
+        Refusals,
     ),
-    responses((status = 200, content_type = "application/octet-stream", body = Vec<u8>), Refusals),
 )]
 async fn get_file(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, path)): PathParam<(String, String)>,
+    PathParam(FilePath { id, path }): PathParam<FilePath>,
 ) -> Result<Response, Problem> {
     let session = node.find(&credentials, &id)?;
     let path = format!("/{path}");
@@ -363,17 +375,14 @@ async fn get_file(
 #[utoipa::path(
     put,
     path = "/v1/sessions/{id}/files/{*path}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("path" = String, Path, description = "The file's path, without the first slash"),
-    ),
+    params(FilePath),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
-    responses((status = 204), Refusals),
+    responses((status = 204, description = "The file was written"), Refusals),
 )]
 async fn put_file(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, path)): PathParam<(String, String)>,
+    PathParam(FilePath { id, path }): PathParam<FilePath>,
     RawBody(contents): RawBody,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
@@ -386,16 +395,13 @@ async fn put_file(
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}/files/{*path}",
-    params(
-        ("id" = String, Path, description = "The session's id"),
-        ("path" = String, Path, description = "The file's path, without the first slash"),
-    ),
-    responses((status = 204), Refusals),
+    params(FilePath),
+    responses((status = 204, description = "The file was deleted"), Refusals),
 )]
 async fn delete_file(
     State(node): Served,
     credentials: Credentials,
-    PathParam((id, path)): PathParam<(String, String)>,
+    PathParam(FilePath { id, path }): PathParam<FilePath>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     let path = format!("/{path}");
@@ -411,7 +417,10 @@ async fn delete_file(
 #[utoipa::path(
     get,
     path = "/v1/node",
-    responses((status = 200, body = openapi::NodeLoad), Refusals),
+    responses(
+        (status = 200, description = "How full the node is", body = openapi::NodeLoad),
+        Refusals,
+    ),
 )]
 async fn get_node(State(node): Served, credentials: Credentials) -> Result<ApiResponse, Problem> {
     node.tenant(&credentials)?;

@@ -15,9 +15,9 @@ use tokio_websockets::CloseCode;
 
 use super::MAX_BODY_BYTES;
 use super::answers::{checked, fit, fit_message};
-use super::body::{decode, in_turn, json, read, variables};
+use super::body::{NoFields, decode, in_turn, json, read, variables};
 use super::problem::Problem;
-use super::runs::{RunRequest, ToolResult, event_to_json, taken};
+use super::runs::{RunRequest, ToolException, answer_of, event_to_json};
 use super::sessions::{SessionRequest, created};
 use super::websocket::{Socket, Turn, Upgrade};
 use crate::cli::json_text::message_id;
@@ -166,23 +166,16 @@ struct NewVariables {
     variables: Value,
 }
 
+/// Which call of a tool is answered, and with what.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Call {
+struct ToolResultMessage {
     call_id: u64,
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    error: Option<ToolException>,
 }
-
-/// Reads which call is answered, and the answer.
-fn read_answer(fields: Value) -> Result<(u64, ToolResult), Problem> {
-    let (number, rest) = taken(fields, "call_id");
-    let number = number.into_iter().map(|number| ("call_id", number));
-    let Call { call_id } = read(MESSAGE, Value::dict(number))?;
-    Ok((call_id, read(MESSAGE, rest)?))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 /// The peer has gone.
 struct Gone;
@@ -246,8 +239,8 @@ impl Conversation {
             "set" => read(MESSAGE, fields)
                 .and_then(|NewVariables { variables: given }| variables(given))
                 .map(|variables| SessionCommand::Set { variables }),
-            "variables" => read(MESSAGE, fields).map(|Nothing {}| SessionCommand::Variables),
-            "reset" => read(MESSAGE, fields).map(|Nothing {}| SessionCommand::Reset),
+            "variables" => read(MESSAGE, fields).map(|NoFields {}| SessionCommand::Variables),
+            "reset" => read(MESSAGE, fields).map(|NoFields {}| SessionCommand::Reset),
             _ => Err(Problem::unreadable(format!("there is no message `{kind}`"))),
         };
         let found = command
@@ -279,15 +272,18 @@ impl Conversation {
             Err(refusal) => return Some(refusal.into()),
         };
         if kind == "interrupt" {
+            if let Err(problem) = read::<NoFields>(MESSAGE, fields) {
+                return Some(problem);
+            }
             let node = Arc::clone(&self.node);
             // Its answer says nothing that the end of the run does not say.
             tokio::spawn(async move { node.interrupt(&session).await });
-            return read::<Nothing>(MESSAGE, fields).err();
+            return None;
         }
-        match read_answer(fields) {
-            Ok((call_id, answer)) => {
+        match read(MESSAGE, fields) {
+            Ok(ToolResultMessage { call_id, value, error }) => {
                 // A call that is over needs no answer any more.
-                self.node.answer(&session, call_id, answer.answer());
+                self.node.answer(&session, call_id, answer_of(value, error));
                 None
             }
             Err(problem) => Some(problem),

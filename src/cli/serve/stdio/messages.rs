@@ -1,7 +1,9 @@
 //! The messages of a client: from lists of plain values to requests of the service.
 
 use isolet::{ToolError, Value};
+use serde::Deserialize;
 
+use super::PROTOCOL;
 use crate::service::{Answer, Failure, Policy, Request, SessionCommand, Terms};
 
 /// A message of a client.
@@ -28,6 +30,16 @@ pub(super) enum Message {
     },
 }
 
+/// What a client says of itself.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hello {
+    #[serde(rename = "protocol")]
+    _protocol: i64,
+    #[serde(default, rename = "client")]
+    _client: Option<String>,
+}
+
 /// The arguments of a message that are still to be read.
 struct Arguments(std::vec::IntoIter<Value>);
 
@@ -43,18 +55,22 @@ impl Message {
         let mut items = Arguments(items.into_iter());
         let operation = items.text("the operation")?;
         let number = items.int("the number")?;
-        match Self::operation(&operation, number, &mut items) {
+        let message = Self::operation(&operation, number, &mut items);
+        match message.and_then(|message| items.check_end().map(|()| message)) {
             Ok(message) => Ok(message),
-            Err(reason) => {
-                let failure = Failure::protocol(format!("`{operation}`: {reason}"));
-                Ok(Self::Wrong { number, failure })
-            }
+            Err(reason) => Ok(Self::wrong(&operation, number, &reason)),
         }
     }
 
     /// Returns what a message stands for of which only this can be read.
     pub(super) fn unreadable(operation: &str, number: i64, reason: &str) -> Self {
-        let text = format!("`{operation}`: the message cannot be read: {reason}");
+        Self::wrong(operation, number, &format!("the message cannot be read: {reason}"))
+    }
+
+    /// Returns what a wrong message stands for. The guest waits for an answer, and is told of a
+    /// wrong one.
+    fn wrong(operation: &str, number: i64, reason: &str) -> Self {
+        let text = format!("`{operation}`: {reason}");
         match (operation, u64::try_from(number)) {
             ("answer" | "fail", Ok(call)) => {
                 Self::Answer { call, answer: Err(ToolError::new("ValueError", text)) }
@@ -69,6 +85,11 @@ impl Message {
                 let fields = rest.next();
                 let protocol = fields.get("protocol").and_then(Value::as_i64);
                 let protocol = protocol.ok_or("the int `protocol` is missing")?;
+                // Another version may have other keys.
+                if protocol == PROTOCOL {
+                    let read: Result<Hello, _> = isolet::from_value(fields);
+                    read.map_err(|error| error.to_string())?;
+                }
                 return Ok(Self::Hello { number, protocol });
             }
             "answer" => {
@@ -169,6 +190,15 @@ fn list_of_texts(value: &Value, what: &str) -> Result<Vec<String>, Mismatch> {
 }
 
 impl Arguments {
+    /// Fails if there are arguments that nobody has read.
+    fn check_end(&self) -> Result<(), Mismatch> {
+        match self.0.len() {
+            0 => Ok(()),
+            1 => Err("there is an argument too many".to_owned()),
+            count => Err(format!("there are {count} arguments too many")),
+        }
+    }
+
     /// Takes the next argument; `None` stands for those that were left out.
     fn next(&mut self) -> Value {
         self.0.next().unwrap_or_default()
@@ -198,9 +228,18 @@ impl Arguments {
         let error = ToolError::new(self.text("TYPE")?, self.text("TEXT")?);
         let bases = self.optional_texts("BASES")?;
         let error = bases.into_iter().fold(error, ToolError::based_on);
-        let Value::List(exceptions) = self.next() else { return Ok(error) };
+        let exceptions = match self.next() {
+            Value::None => return Ok(error),
+            Value::List(exceptions) => exceptions,
+            other => return Err(mismatch("EXCEPTIONS", "a list", &other)),
+        };
         exceptions.into_iter().try_fold(error, |error, one| match one {
-            Value::List(parts) => Ok(error.with_exception(Self(parts.into_iter()).tool_error()?)),
+            Value::List(parts) => {
+                let mut parts = Self(parts.into_iter());
+                let exception = parts.tool_error()?;
+                parts.check_end()?;
+                Ok(error.with_exception(exception))
+            }
             other => Err(mismatch("one of the EXCEPTIONS", "a list", &other)),
         })
     }

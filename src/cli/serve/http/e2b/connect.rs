@@ -90,7 +90,7 @@ impl From<Raised> for RpcError {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct FileSystemRequest {
     path: String,
     depth: Option<u32>,
     source: String,
@@ -135,7 +135,7 @@ async fn call(
         return Ok(Err(RpcError::unimplemented("this service is spoken to in JSON only")));
     }
     let decode = || count_values("the message", body).map(|_| serde_json::from_slice(body));
-    let asked: Asked = match in_turn(body.len(), decode).await.map_err(Failed)? {
+    let asked: FileSystemRequest = match in_turn(body.len(), decode).await.map_err(Failed)? {
         Ok(asked) => asked,
         Err(error) => return Ok(Err(RpcError("invalid_argument", error.to_string()))),
     };

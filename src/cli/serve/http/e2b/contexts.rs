@@ -26,7 +26,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct ContextRequest {
     cwd: Option<String>,
     language: Option<String>,
 }
@@ -53,7 +53,7 @@ async fn list(State(node): Served, reached: Reached) -> Result<DialectJson, Fail
 async fn create(
     State(node): Served,
     reached: Reached,
-    E2bBody(wanted): E2bBody<Wanted>,
+    E2bBody(wanted): E2bBody<ContextRequest>,
 ) -> Result<Response, Failed> {
     check_language(wanted.language.as_deref())?;
     let session = reached.find(&node).await?;

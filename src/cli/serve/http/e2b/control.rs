@@ -57,7 +57,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 /// A sandbox to create. What is not known here is ignored: clients send more with each version.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Wanted {
+struct SandboxRequest {
     #[serde(rename = "templateID")]
     template_id: Option<String>,
     timeout: Option<f64>,
@@ -80,7 +80,7 @@ struct AutoResume {
     enabled: bool,
 }
 
-impl Wanted {
+impl SandboxRequest {
     fn new_session(self, node: &Node) -> Result<NewSession, Failed> {
         for (name, value) in
             [("mcp", &self.mcp), ("iam", &self.iam), ("volumeMounts", &self.volume_mounts)]
@@ -196,7 +196,7 @@ async fn create(
     State(node): Served,
     credentials: Credentials,
     IdempotencyKey(key): IdempotencyKey,
-    E2bBody(wanted): E2bBody<Wanted>,
+    E2bBody(wanted): E2bBody<SandboxRequest>,
 ) -> Result<Response, Failed> {
     let tenant = node.tenant(&credentials).map_err(Failed::control)?;
     let new = wanted.new_session(&node)?;
@@ -360,7 +360,7 @@ async fn kill(
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+struct SandboxChange {
     timeout: Option<f64>,
     duration: Option<f64>,
     memory: Option<bool>,
@@ -371,7 +371,7 @@ async fn set_timeout(
     State(node): Served,
     credentials: Credentials,
     Path(id): Path<String>,
-    E2bBody(wanted): E2bBody<Asked>,
+    E2bBody(wanted): E2bBody<SandboxChange>,
 ) -> Result<StatusCode, Failed> {
     let session = find(&node, &credentials, &id)?;
     if session.session().is_paused() {
@@ -386,7 +386,7 @@ async fn refresh(
     state: Served,
     credentials: Credentials,
     path: Path<String>,
-    wanted: E2bBody<Asked>,
+    wanted: E2bBody<SandboxChange>,
 ) -> Result<StatusCode, Failed> {
     set_timeout(state, credentials, path, wanted).await
 }
@@ -396,7 +396,7 @@ async fn connect(
     State(node): Served,
     credentials: Credentials,
     Path(id): Path<String>,
-    E2bBody(wanted): E2bBody<Asked>,
+    E2bBody(wanted): E2bBody<SandboxChange>,
 ) -> Result<Response, Failed> {
     if wanted.memory == Some(false) {
         return Err(unsupported("isolet cannot start a sandbox from its files alone"));
@@ -420,7 +420,7 @@ async fn pause(
     State(node): Served,
     credentials: Credentials,
     Path(id): Path<String>,
-    E2bBody(wanted): E2bBody<Asked>,
+    E2bBody(wanted): E2bBody<SandboxChange>,
 ) -> Result<StatusCode, Failed> {
     if wanted.memory == Some(false) {
         return Err(no_memory());
@@ -438,7 +438,7 @@ async fn fork(
     State(node): Served,
     credentials: Credentials,
     Path(id): Path<String>,
-    E2bBody(wanted): E2bBody<Asked>,
+    E2bBody(wanted): E2bBody<SandboxChange>,
 ) -> Result<Response, Failed> {
     let session = find(&node, &credentials, &id)?;
     let seconds = wanted.timeout.unwrap_or(DEFAULT_SECONDS);

@@ -27,7 +27,7 @@ use crate::service::node::{Event, NewRun, Node, Refusal, SessionLease, StreamIte
 type Packages = Vec<(String, String)>;
 
 #[derive(Deserialize)]
-struct Wanted {
+struct CellRequest {
     code: String,
     #[serde(default)]
     context_id: Option<String>,
@@ -46,7 +46,7 @@ pub(in super::super) async fn execute(
     use axum::response::IntoResponse;
     let lines = async {
         let Ok(reached) = Reached::from_request_parts(&mut parts, &node).await;
-        let wanted: Wanted = isolet::from_value(body)
+        let wanted: CellRequest = isolet::from_value(body)
             .map_err(|error| Failed::unreadable(format!("the body is invalid: {error}")))?;
         check_language(wanted.language.as_deref())?;
         let sessions = [reached.find(&node).await?, reached.find(&node).await?];
@@ -59,7 +59,7 @@ pub(in super::super) async fn execute(
 async fn run(
     node: Arc<Node>,
     [session, same]: [SessionLease; 2],
-    wanted: Wanted,
+    wanted: CellRequest,
 ) -> Result<Response, Failed> {
     let turn = node.hold(&session).await.map_err(Failed::data)?;
     let mut first = Vec::new();

@@ -26,7 +26,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct SnapshotRequest {
     name: Option<String>,
     memory: Option<bool>,
 }
@@ -35,7 +35,7 @@ async fn create(
     State(node): Served,
     credentials: Credentials,
     Path(id): Path<String>,
-    E2bBody(wanted): E2bBody<Wanted>,
+    E2bBody(wanted): E2bBody<SnapshotRequest>,
 ) -> Result<Response, Failed> {
     if wanted.memory == Some(false) {
         return Err(super::control::no_memory());

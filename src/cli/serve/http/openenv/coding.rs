@@ -26,7 +26,7 @@ pub(super) struct Coding {
 
 /// What a client may ask of a reset. Further keys do not matter.
 #[derive(Deserialize)]
-pub(super) struct Beginning {
+pub(super) struct ResetRequest {
     episode_id: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Coding {
         &self.interpreter
     }
 
-    pub(super) async fn reset(&mut self, given: Beginning) -> Result<Observation, Failed> {
+    pub(super) async fn reset(&mut self, given: ResetRequest) -> Result<Observation, Failed> {
         self.interpreter.renew(Vec::new()).await?;
         let episode = super::episode(given.episode_id)?;
         (self.episode, self.steps, self.last_exit_code) = (Some(episode), 0, 0);

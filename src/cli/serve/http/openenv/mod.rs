@@ -366,7 +366,7 @@ async fn reset(
 
 /// A step without a connection. Further keys are ignored.
 #[derive(Deserialize)]
-struct Step {
+struct StepRequest {
     action: Json,
     #[serde(default)]
     timeout_s: Option<f64>,
@@ -378,7 +378,7 @@ async fn step(
     kind: Kind,
     body: RawBody,
 ) -> Result<DialectJson, Problem> {
-    let Step { action, timeout_s } = read(given(&body).await?).map_err(Failed::problem)?;
+    let StepRequest { action, timeout_s } = read(given(&body).await?).map_err(Failed::problem)?;
     let mut environment = Environment::start(kind, &node, &node.tenant(&credentials)?).await?;
     let shown = environment.step(action, timeout_s).await.map_err(Failed::problem)?;
     Ok(DialectJson(shown.json()))

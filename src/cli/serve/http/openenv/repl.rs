@@ -52,7 +52,7 @@ struct Episode {
 
 /// What a client may ask of a reset. Further keys do not matter.
 #[derive(Deserialize)]
-pub(super) struct Beginning {
+pub(super) struct ResetRequest {
     episode_id: Option<String>,
     context: Option<String>,
     task_prompt: Option<String>,
@@ -81,7 +81,7 @@ impl Repl {
         &self.interpreter
     }
 
-    pub(super) async fn reset(&mut self, given: Beginning) -> Result<Observation, Failed> {
+    pub(super) async fn reset(&mut self, given: ResetRequest) -> Result<Observation, Failed> {
         let context = given.context.unwrap_or_default();
         let task = given.task_prompt.unwrap_or_default();
         let expected = given.expected_answer.map(|expected| match expected {
