@@ -18,7 +18,7 @@ class Isolet(peer.Peer):
     def pool(self):
         # A sandbox of its own, so that `session` finds none that is ready.
         if not hasattr(self, "ready"):
-            self.ready = isolet.Sandbox(limits=isolet.Limits(memory=900 << 20))
+            self.ready = isolet.Sandbox(limits=isolet.Limits(memory_bytes=900 << 20))
         self.ready.prewarm(2)
         return self.first_result(self.ready.session)
 

@@ -80,7 +80,7 @@ def expected(customer: int) -> tuple[int, float]:
 async def main() -> None:
     rates = Rates()
     # Whoever is stopped has `grace` seconds to end by itself, before its session is killed.
-    limits = isolet.Limits(run_time=60, grace=20, memory=256 << 20)
+    limits = isolet.Limits(run_time=60, grace=20, memory_bytes=256 << 20)
     sandbox = isolet.aio.Sandbox(tools=[rates.rate], limits=limits)
     served = await asyncio.gather(*(serve(sandbox, each) for each in range(CUSTOMERS)))
     assert served == [expected(each) for each in range(CUSTOMERS)]

@@ -86,7 +86,7 @@ def test_variables_and_files() -> None:
 
 def test_an_assignment_that_fails_is_raised_by_what_follows() -> None:
     async def main() -> None:
-        limits = isolet.Limits(value=1000)
+        limits = isolet.Limits(value_bytes=1000)
         async with aio.Sandbox(limits=limits).session() as session:
             with pytest.raises(isolet.TransferError, match="`x` is a builtin"):
                 session["x"] = print

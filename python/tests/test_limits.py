@@ -16,7 +16,7 @@ def answer() -> int:
 
 
 def test_of_long_output_the_start_and_the_end_are_kept(server: isolet.Server):
-    with limited(server, isolet.Limits(stdout=100, stderr=100)) as session:
+    with limited(server, isolet.Limits(stdout_bytes=100, stderr_bytes=100)) as session:
         code = "import sys\nfor to in sys.stdout, sys.stderr: print('a' + 'x' * 998 + 'b', file=to)"
         pieces: list[str] = []
         execution = session.run(code, on_stdout=pieces.append)
@@ -56,7 +56,7 @@ def test_further_displays_and_files_are_counted(server: isolet.Server):
 
 
 def test_a_value_that_is_too_large_does_not_cross(server: isolet.Server):
-    limits = isolet.Limits(value=1 << 16)
+    limits = isolet.Limits(value_bytes=1 << 16)
     with limited(server, limits, tools=[isolet.tool(lambda x: x * 2, name="twice")]) as session:
         execution = session.run("'x' * 100_000")
         assert execution.ok
@@ -76,7 +76,7 @@ def test_a_value_that_is_too_large_does_not_cross(server: isolet.Server):
 
 
 def test_arguments_of_calls_have_a_limit_together(server: isolet.Server):
-    with limited(server, isolet.Limits(calls=1000), tools=[len]) as session:
+    with limited(server, isolet.Limits(call_bytes=1000), tools=[len]) as session:
         error = session.run("len('x' * 2000)").error
         assert error is not None
         assert error.type == "RuntimeError"
@@ -173,6 +173,6 @@ def test_more_sessions_than_a_server_may_have_are_refused():
 
 
 def test_limits_that_make_no_sense_are_refused(server: isolet.Server):
-    for limits in (isolet.Limits(memory=1), isolet.Limits(run_time=-1)):
+    for limits in (isolet.Limits(memory_bytes=1), isolet.Limits(run_time=-1)):
         with pytest.raises(isolet.ConfigError):
             isolet.Sandbox(server=server, limits=limits).run("1")

@@ -355,10 +355,10 @@ def test_a_policy_is_the_ceilings_business(client: Client) -> None:
     with pytest.raises(isolet.ConfigError, match="numpy"):
         client.run("1", packages=["numpy"])
     with pytest.raises(isolet.ConfigError, match="67108864"):
-        client.session(limits=isolet.Limits(memory=1))
+        client.session(limits=isolet.Limits(memory_bytes=1))
     with pytest.raises(TypeError, match="nothing"):
         client.session(nothing=1)  # type: ignore[call-arg]
-    small = isolet.Limits(source=10)
+    small = isolet.Limits(source_bytes=10)
     with client.session(limits=small) as session, pytest.raises(isolet.LimitError):
         session.run("1 + 1 + 1 + 1")
 

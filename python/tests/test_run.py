@@ -156,7 +156,7 @@ def test_written_files_and_names_are_told(session: isolet.Session) -> None:
 
 
 def test_what_limits_left_out_is_told(server: isolet.Server) -> None:
-    limits = isolet.Limits(stdout=1000)
+    limits = isolet.Limits(stdout_bytes=1000)
     execution = isolet.run("print('x' * 5000)", server=server, limits=limits)
     assert execution.ok
     assert execution.truncated.stdout_bytes >= 4000
@@ -164,7 +164,7 @@ def test_what_limits_left_out_is_told(server: isolet.Server) -> None:
 
 
 def test_the_memory_has_a_limit(server: isolet.Server) -> None:
-    limits = isolet.Limits(memory=96 << 20)
+    limits = isolet.Limits(memory_bytes=96 << 20)
     execution = isolet.run("bytearray(1 << 28)", server=server, limits=limits)
     assert execution.error is not None
     assert execution.error.type == "MemoryError"
@@ -197,7 +197,7 @@ def test_code_that_cannot_cross_is_refused_and_the_session_goes_on(
 
 
 def test_code_beyond_the_limit_is_refused(server: isolet.Server) -> None:
-    sandbox = isolet.Sandbox(server=server, limits=isolet.Limits(source=1000))
+    sandbox = isolet.Sandbox(server=server, limits=isolet.Limits(source_bytes=1000))
     with sandbox.session() as session:
         with pytest.raises(isolet.LimitError, match="1000"):
             session.run("#" * 1001)

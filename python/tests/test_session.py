@@ -274,7 +274,7 @@ def test_the_isolation_is_told(session: isolet.Session) -> None:
 @pytest.mark.parametrize(
     ("policy", "error", "text"),
     [
-        ({"limits": isolet.Limits(memory=1)}, isolet.ConfigError, "memory"),
+        ({"limits": isolet.Limits(memory_bytes=1)}, isolet.ConfigError, "memory"),
         ({"mounts": {"relative": "/usr/lib"}}, isolet.ConfigError, "relative"),
         ({"mounts": {"/data": "/nowhere"}}, isolet.IsoletError, "/nowhere"),
         ({"allow_net": ["http://"]}, isolet.ConfigError, "http://"),

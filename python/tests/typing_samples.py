@@ -29,7 +29,8 @@ def decorated(x: int) -> int:
 
 def synchronous() -> None:
     assert_type(isolet.run("1", inputs={"x": 1}, timeout=3), isolet.Execution)
-    assert_type(isolet.run("1", tools=[search], limits=isolet.Limits(memory=1)), isolet.Execution)
+    limits = isolet.Limits(memory_bytes=1)
+    assert_type(isolet.run("1", tools=[search], limits=limits), isolet.Execution)
     assert_type(decorated, isolet.Tool)
     tools: dict[str, Callable[..., Any] | isolet.Tool] = {"a": search, "b": decorated}
     sandbox = isolet.Sandbox(

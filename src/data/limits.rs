@@ -4,38 +4,109 @@ use std::time::Duration;
 
 use crate::data::error::{Error, ErrorKind};
 
-/// Limits of the sessions of a [`Sandbox`](crate::Sandbox) and of their runs.
+/// Calls a macro with all limits of a session. They are listed only here: Rust's type, the policies
+/// of clients and their OpenAPI schema are made of this list. A test compares it with the pages,
+/// the command's options and Python's `Limits`.
 ///
-/// Every limit has a default, which is a documented constant. No limit can be switched off, only
-/// set very high.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// let limits = isolet::Limits::default()
-///     .max_run_time(Duration::from_secs(5))
-///     .max_stdout_bytes(64 * 1024);
-/// assert_eq!(limits.run_time(), Duration::from_secs(5));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    run_time: Duration,
-    host_time: Duration,
-    grace: Duration,
-    stdout_bytes: u64,
-    stderr_bytes: u64,
-    output_lines: u64,
-    displays: u64,
-    display_bytes: u64,
-    files: u64,
-    value_bytes: u64,
-    concurrent_tools: usize,
-    call_bytes: u64,
-    tool_calls: u64,
-    refusals: u64,
-    source_bytes: u64,
-    memory_bytes: u64,
+/// A limit has its name, its type here and in policies, its setter, its default, and the command's
+/// option or the reason why there is none.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! for_each_limit {
+    ($callback:ident) => {
+        $callback! {
+            /// Seconds that a run may take, without the time in which tools run.
+            run_time: Duration as f64, max_run_time, DEFAULT_RUN_TIME, Ok("--timeout");
+            /// Seconds in which tools of a run may run.
+            host_time: Duration as f64, max_host_time, DEFAULT_HOST_TIME, Ok("--host-timeout");
+            /// Seconds from an interrupt until the session is killed.
+            grace: Duration as f64, max_grace, DEFAULT_GRACE,
+                Err("a script has nothing to do after its deadline");
+            /// Bytes of the interpreter's memory and files.
+            memory_bytes: u64 as u64, max_memory_bytes, DEFAULT_MEMORY_BYTES, Ok("--memory");
+            /// Bytes of the standard output of a run that are kept.
+            stdout_bytes: u64 as u64, max_stdout_bytes, DEFAULT_STDOUT_BYTES, Ok("--max-output");
+            /// Bytes of the standard error of a run that are kept.
+            stderr_bytes: u64 as u64, max_stderr_bytes, DEFAULT_STDERR_BYTES, Ok("--max-output");
+            /// Lines of each stream of a run that are kept.
+            output_lines: u64 as u64, max_output_lines, DEFAULT_OUTPUT_LINES,
+                Err("output is passed on, or its bytes are limited");
+            /// Displays of a run that are kept.
+            displays: u64 as u64, max_displays, DEFAULT_DISPLAYS,
+                Err("a script has few, and those beyond the limit are told");
+            /// Bytes of a run's displays together.
+            display_bytes: u64 as u64, max_display_bytes, DEFAULT_DISPLAY_BYTES,
+                Err("a script has few, and those beyond the limit are told");
+            /// Files written by a run that are listed.
+            files: u64 as u64, max_files, DEFAULT_FILES,
+                Err("quotas of mounts limit what is written");
+            /// Bytes of a value or file that crosses.
+            value_bytes: u64 as u64, max_value_bytes, DEFAULT_VALUE_BYTES,
+                Err("a script passes no values but its last one");
+            /// Bytes of the code of a run.
+            source_bytes: u64 as u64, max_source_bytes, DEFAULT_SOURCE_BYTES,
+                Err("the code is the user's file");
+            /// Tool calls in a run.
+            tool_calls: u64 as u64, max_tool_calls, DEFAULT_TOOL_CALLS,
+                Err("a script has no tools");
+            /// Refused requests in a run.
+            refusals: u64 as u64, max_refusals, DEFAULT_REFUSALS,
+                Err("a script that probes is ended by the default");
+            /// Tool calls at once in a session.
+            concurrent_tools: usize as usize, max_concurrent_tools, DEFAULT_CONCURRENT_TOOLS,
+                Err("a script has no tools");
+            /// Bytes of the arguments of a session's unfinished tool calls.
+            call_bytes: u64 as u64, max_call_bytes, DEFAULT_CALL_BYTES,
+                Err("a script has no tools");
+        }
+    };
 }
+
+/// Makes Rust's type of the list. The setters and the defaults are below: without one of them, this
+/// does not compile.
+macro_rules! limits {
+    ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
+       $option:expr;)*) => {
+        /// Limits of the sessions of a [`Sandbox`](crate::Sandbox) and of their runs.
+        ///
+        /// Every limit has a default, which is a documented constant. No limit can be switched off,
+        /// only set very high.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        ///
+        /// let limits = isolet::Limits::default()
+        ///     .max_run_time(Duration::from_secs(5))
+        ///     .max_stdout_bytes(64 * 1024);
+        /// assert_eq!(limits.run_time(), Duration::from_secs(5));
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $($name: $type,)*
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: Self::$default,)* }
+            }
+        }
+
+        impl Limits {
+            $(
+                #[doc = concat!(
+                    "Returns the limit that [`", stringify!($setter), "`](Self::",
+                    stringify!($setter), ") sets.",
+                )]
+                #[must_use]
+                pub fn $name(&self) -> $type {
+                    self.$name
+                }
+            )*
+        }
+    };
+}
+
+for_each_limit!(limits);
 
 impl Limits {
     /// The default of [`max_run_time`](Self::max_run_time).
@@ -317,102 +388,6 @@ impl Limits {
         self
     }
 
-    /// Returns the wall-clock limit of one run, without the time that its tools take.
-    #[must_use]
-    pub fn run_time(&self) -> Duration {
-        self.run_time
-    }
-
-    /// Returns the limit of the time that the tools of one run take.
-    #[must_use]
-    pub fn host_time(&self) -> Duration {
-        self.host_time
-    }
-
-    /// Returns how long an interrupted guest may take to end.
-    #[must_use]
-    pub fn grace(&self) -> Duration {
-        self.grace
-    }
-
-    /// Returns how many bytes of standard output are kept.
-    #[must_use]
-    pub fn stdout_bytes(&self) -> u64 {
-        self.stdout_bytes
-    }
-
-    /// Returns how many bytes of standard error are kept.
-    #[must_use]
-    pub fn stderr_bytes(&self) -> u64 {
-        self.stderr_bytes
-    }
-
-    /// Returns how many lines of each output stream are kept.
-    #[must_use]
-    pub fn output_lines(&self) -> u64 {
-        self.output_lines
-    }
-
-    /// Returns how many displays of a run are kept.
-    #[must_use]
-    pub fn displays(&self) -> u64 {
-        self.displays
-    }
-
-    /// Returns the maximum size of a run's displays together, in bytes.
-    #[must_use]
-    pub fn display_bytes(&self) -> u64 {
-        self.display_bytes
-    }
-
-    /// Returns how many files that a run has written are listed.
-    #[must_use]
-    pub fn files(&self) -> u64 {
-        self.files
-    }
-
-    /// Returns the maximum size of a value, in bytes.
-    #[must_use]
-    pub fn value_bytes(&self) -> u64 {
-        self.value_bytes
-    }
-
-    /// Returns how many bytes of memory the arguments of unfinished tool calls may take.
-    #[must_use]
-    pub fn call_bytes(&self) -> u64 {
-        self.call_bytes
-    }
-
-    /// Returns how many tool calls of a session may be under way at a time.
-    #[must_use]
-    pub fn concurrent_tools(&self) -> usize {
-        self.concurrent_tools
-    }
-
-    /// Returns how many tool calls a run may make.
-    #[must_use]
-    pub fn tool_calls(&self) -> u64 {
-        self.tool_calls
-    }
-
-    /// Returns how many requests of a run may be refused.
-    #[must_use]
-    pub fn refusals(&self) -> u64 {
-        self.refusals
-    }
-
-    /// Returns the maximum length of a cell's code, in bytes.
-    #[must_use]
-    pub fn source_bytes(&self) -> u64 {
-        self.source_bytes
-    }
-
-    /// Returns how much memory a session may have, in bytes.
-    #[must_use]
-    pub fn memory_bytes(&self) -> u64 {
-        self.memory_bytes
-    }
-
     pub(crate) fn validate(&self) -> Result<(), Error> {
         for (what, time) in [("run time", self.run_time), ("host time", self.host_time)] {
             if time.is_zero() {
@@ -453,28 +428,5 @@ impl Limits {
             ));
         }
         Ok(())
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            run_time: Self::DEFAULT_RUN_TIME,
-            host_time: Self::DEFAULT_HOST_TIME,
-            grace: Self::DEFAULT_GRACE,
-            stdout_bytes: Self::DEFAULT_STDOUT_BYTES,
-            stderr_bytes: Self::DEFAULT_STDERR_BYTES,
-            output_lines: Self::DEFAULT_OUTPUT_LINES,
-            displays: Self::DEFAULT_DISPLAYS,
-            display_bytes: Self::DEFAULT_DISPLAY_BYTES,
-            files: Self::DEFAULT_FILES,
-            value_bytes: Self::DEFAULT_VALUE_BYTES,
-            concurrent_tools: Self::DEFAULT_CONCURRENT_TOOLS,
-            call_bytes: Self::DEFAULT_CALL_BYTES,
-            tool_calls: Self::DEFAULT_TOOL_CALLS,
-            refusals: Self::DEFAULT_REFUSALS,
-            source_bytes: Self::DEFAULT_SOURCE_BYTES,
-            memory_bytes: Self::DEFAULT_MEMORY_BYTES,
-        }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use isolet::blocking::block_on;
 use isolet::{
@@ -139,14 +140,68 @@ enum ModeEntry {
     Rw,
 }
 
+/// A limit as the library has it, which a policy has as a plain number.
+trait PlainLimit: Sized {
+    type Plain;
+
+    fn read(name: &str, plain: Self::Plain) -> Result<Self, Failure>;
+
+    #[cfg(feature = "serve")]
+    fn plain(self) -> Self::Plain;
+}
+
+impl PlainLimit for Duration {
+    type Plain = f64;
+
+    fn read(name: &str, seconds: f64) -> Result<Self, Failure> {
+        execution::duration(name, seconds)
+    }
+
+    #[cfg(feature = "serve")]
+    fn plain(self) -> f64 {
+        self.as_secs_f64()
+    }
+}
+
+macro_rules! plain_limit {
+    ($($type:ty)*) => {$(
+        impl PlainLimit for $type {
+            type Plain = Self;
+
+            fn read(_: &str, plain: Self) -> Result<Self, Failure> {
+                Ok(plain)
+            }
+
+            #[cfg(feature = "serve")]
+            fn plain(self) -> Self {
+                self
+            }
+        }
+    )*};
+}
+
+plain_limit!(u64 usize);
+
 macro_rules! limits {
-    ($($name:ident: $type:ty = $default:expr,)*) => {
+    ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
+       $option:expr;)*) => {
         /// Limits; those that are missing are the library's.
         #[derive(Clone, Debug, Default, Deserialize)]
         #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Limits))]
         #[serde(deny_unknown_fields)]
         pub(super) struct LimitsEntry {
-            $(#[serde(default)] $name: Option<$type>,)*
+            $($(#[$doc])* #[serde(default)] $name: Option<$plain>,)*
+        }
+
+        impl LimitsEntry {
+            pub(super) fn limits(&self) -> Result<Limits, Failure> {
+                let mut limits = Limits::default();
+                $(if let Some(plain) = self.$name {
+                    let name = concat!("limits.", stringify!($name));
+                    limits = limits.$setter(<$type>::read(name, plain)?);
+                })*
+                Ok(limits)
+            }
         }
 
         #[cfg(feature = "serve")]
@@ -175,7 +230,7 @@ macro_rules! limits {
                     .max_value_bytes(NODE_VALUE_BYTES)
                     .max_call_bytes(NODE_CALL_BYTES)
                     .max_display_bytes(NODE_DISPLAY_BYTES);
-                Self { $($name: Some($default(&default)),)* }
+                Self { $($name: Some(default.$name().plain()),)* }
             }
 
             /// Lowers limits to those of `most`.
@@ -202,24 +257,7 @@ macro_rules! limits {
     };
 }
 
-limits! {
-    run_time: f64 = |limits: &Limits| limits.run_time().as_secs_f64(),
-    host_time: f64 = |limits: &Limits| limits.host_time().as_secs_f64(),
-    grace: f64 = |limits: &Limits| limits.grace().as_secs_f64(),
-    memory: u64 = Limits::memory_bytes,
-    stdout: u64 = Limits::stdout_bytes,
-    stderr: u64 = Limits::stderr_bytes,
-    value: u64 = Limits::value_bytes,
-    calls: u64 = Limits::call_bytes,
-    source: u64 = Limits::source_bytes,
-    display_bytes: u64 = Limits::display_bytes,
-    displays: u64 = Limits::displays,
-    files: u64 = Limits::files,
-    output_lines: u64 = Limits::output_lines,
-    tool_calls: u64 = Limits::tool_calls,
-    concurrent_tools: usize = Limits::concurrent_tools,
-    refusals: u64 = Limits::refusals,
-}
+isolet::for_each_limit!(limits);
 
 impl Policy {
     pub(crate) fn read(policy: Value) -> Result<Self, Failure> {
@@ -230,13 +268,13 @@ impl Policy {
     /// The memory of a session, in bytes.
     #[cfg(feature = "serve")]
     pub(crate) fn memory_bytes(&self) -> u64 {
-        self.limits.memory.unwrap_or(Limits::default().memory_bytes())
+        self.limits.memory_bytes.unwrap_or(Limits::default().memory_bytes())
     }
 
     /// The most bytes of a value.
     #[cfg(feature = "serve")]
     pub(super) fn value_bytes(&self) -> u64 {
-        self.limits.value.unwrap_or(NODE_VALUE_BYTES)
+        self.limits.value_bytes.unwrap_or(NODE_VALUE_BYTES)
     }
 
     #[cfg(feature = "serve")]
@@ -487,40 +525,5 @@ impl MountEntry {
             mount = mount.quota_files(files);
         }
         Ok(mount)
-    }
-}
-
-impl LimitsEntry {
-    pub(super) fn limits(&self) -> Result<Limits, Failure> {
-        let mut limits = Limits::default();
-        if let Some(seconds) = self.run_time {
-            limits = limits.max_run_time(execution::duration("limits.run_time", seconds)?);
-        }
-        if let Some(seconds) = self.host_time {
-            limits = limits.max_host_time(execution::duration("limits.host_time", seconds)?);
-        }
-        if let Some(seconds) = self.grace {
-            limits = limits.max_grace(execution::duration("limits.grace", seconds)?);
-        }
-        let set = |limits, value: Option<u64>, setter: fn(Limits, u64) -> Limits| match value {
-            Some(value) => setter(limits, value),
-            None => limits,
-        };
-        limits = set(limits, self.memory, Limits::max_memory_bytes);
-        limits = set(limits, self.stdout, Limits::max_stdout_bytes);
-        limits = set(limits, self.stderr, Limits::max_stderr_bytes);
-        limits = set(limits, self.value, Limits::max_value_bytes);
-        limits = set(limits, self.calls, Limits::max_call_bytes);
-        limits = set(limits, self.source, Limits::max_source_bytes);
-        limits = set(limits, self.display_bytes, Limits::max_display_bytes);
-        limits = set(limits, self.displays, Limits::max_displays);
-        limits = set(limits, self.files, Limits::max_files);
-        limits = set(limits, self.output_lines, Limits::max_output_lines);
-        limits = set(limits, self.tool_calls, Limits::max_tool_calls);
-        limits = set(limits, self.refusals, Limits::max_refusals);
-        if let Some(calls) = self.concurrent_tools {
-            limits = limits.max_concurrent_tools(calls);
-        }
-        Ok(limits)
     }
 }

@@ -1,16 +1,20 @@
 //! Rewrites the library's messages for those who make no calls: users of the command have options,
 //! and clients set the fields of a policy.
 
-/// Calls that the messages mention, and what stands for them: the option of the command, and the
-/// field of a policy. Without one, what is in parentheses goes. Longer calls come first.
-const WORDS: [(&str, &str, &str); 20] = [
-    ("`Limits::max_run_time`", "`--timeout`", "`limits.run_time`"),
-    ("`Limits::max_host_time`", "`--host-timeout`", "`limits.host_time`"),
-    ("`Limits::max_memory_bytes`", "`--memory`", "`limits.memory`"),
-    ("`Limits::max_tool_calls`", "", "`limits.tool_calls`"),
-    ("`Limits::max_refusals`", "", "`limits.refusals`"),
-    ("`Limits::max_source_bytes`", "", "`limits.source`"),
-    ("`Limits::max_value_bytes`", "", "`limits.value`"),
+macro_rules! limits {
+    ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
+       $option:expr;)*) => {
+        /// The setters of limits, and what stands for each.
+        const LIMITS: &[(&str, Result<&str, &str>, &str)] =
+            &[$((stringify!($setter), $option, stringify!($name)),)*];
+    };
+}
+
+isolet::for_each_limit!(limits);
+
+/// Other calls that the messages mention, and what stands for them: the option of the command, and
+/// the field of a policy. Without one, what is in parentheses goes. Longer calls come first.
+const WORDS: [(&str, &str, &str); 13] = [
     ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
     ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
     ("`Permissions::packages`", "`--with`", "`packages`"),
@@ -32,26 +36,37 @@ const WORDS: [(&str, &str, &str); 20] = [
 
 /// Returns a message of the library, rewritten for a client.
 pub(super) fn in_fields(message: &str) -> String {
-    rewritten(message, |(_, _, field)| field)
+    let mut text = message.to_owned();
+    for (setter, _, name) in LIMITS {
+        replace(&mut text, &format!("`Limits::{setter}`"), &format!("`limits.{name}`"));
+    }
+    for (call, _, field) in WORDS {
+        replace(&mut text, call, field);
+    }
+    text
 }
 
 /// Returns a message of the library, rewritten for a user of the command.
 pub(crate) fn in_options(message: &str) -> String {
-    rewritten(message, |(_, option, _)| option)
-}
-
-type Word = (&'static str, &'static str, &'static str);
-
-fn rewritten(message: &str, chosen: impl Fn(Word) -> &'static str) -> String {
     let mut text = message.to_owned();
-    for word in WORDS {
-        let (call, replacement) = (word.0, chosen(word));
-        if replacement.is_empty() {
-            text = text.replace(&format!(" ({call})"), "");
-        }
-        text = text.replace(call, replacement);
+    for (setter, option, _) in LIMITS {
+        let option = option.map_or_else(|_| String::new(), |option| format!("`{option}`"));
+        replace(&mut text, &format!("`Limits::{setter}`"), &option);
+    }
+    for (call, option, _) in WORDS {
+        replace(&mut text, call, option);
     }
     text
+}
+
+fn replace(text: &mut String, call: &str, replacement: &str) {
+    if !text.contains(call) {
+        return;
+    }
+    if replacement.is_empty() {
+        *text = text.replace(&format!(" ({call})"), "");
+    }
+    *text = text.replace(call, replacement);
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod interrupt;
 mod ipython;
 mod isolation;
 mod leaks;
+mod limit_lists;
 mod linking;
 mod linux;
 mod locals;

@@ -22,7 +22,7 @@ run."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of a session: `Limits(run_time=5, memory=256 << 20)`.
+    """Limits of a session: `Limits(run_time=5, memory_bytes=256 << 20)`.
 
     `None` stands for the default. A value that makes no sense, such as less than 64 MiB of memory,
     is a `ConfigError` of the first use of a session. `docs/limits.md` has the details.
@@ -39,29 +39,31 @@ class Limits:
     """Seconds from an interrupt until the session is killed, 0.5 by default.
 
     Then `Execution.session_alive` is false."""
-    memory: int | None = None
+    memory_bytes: int | None = None
     """Bytes of the interpreter's memory and files, 1 GiB by default and at least 64 MiB.
 
     Past it the guest gets `MemoryError`, or `OSError` for a file, and the session goes on. If
     JavaScript fills its part, `Execution.status` is `memory` and the session has ended."""
-    stdout: int | None = None
+    stdout_bytes: int | None = None
     """Bytes of the standard output that are kept, 1 MiB by default.
 
     Of more, the start and the end are kept, and `Execution.truncated` counts the rest. The run goes
     on. `Session.stream` and `on_stdout` get all of it."""
-    stderr: int | None = None
-    """Bytes of the standard error that are kept, 1 MiB by default. Past it: as with `stdout`."""
-    value: int | None = None
+    stderr_bytes: int | None = None
+    """Bytes of the standard error that are kept, 1 MiB by default.
+
+    Past it: as with `stdout_bytes`."""
+    value_bytes: int | None = None
     """Bytes of a value or file that crosses, 256 MiB by default.
 
     A larger result leaves `Execution.value_error`, a larger argument or result of a tool is a
     `ValueError` in the guest, and anything else is a `TransferError`."""
-    calls: int | None = None
+    call_bytes: int | None = None
     """Bytes of the arguments of unfinished tool calls, 256 MiB by default.
 
     A call that exceeds it is a `RuntimeError` in the guest. While results of this size wait to be
     read by the guest, later calls wait."""
-    source: int | None = None
+    source_bytes: int | None = None
     """Bytes of the code of a run, 16 MiB by default. Longer code is a `LimitError`."""
     display_bytes: int | None = None
     """Bytes of a run's displays together, 32 MiB by default. Past it: as with `displays`."""
@@ -72,7 +74,9 @@ class Limits:
     files: int | None = None
     """Files written by a run that are listed, 1,000 by default. Past it: as with `displays`."""
     output_lines: int | None = None
-    """Lines of each stream that are kept, 1,000,000 by default. Past it: as with `stdout`."""
+    """Lines of each stream that are kept, 1,000,000 by default.
+
+    Past it: as with `stdout_bytes`."""
     tool_calls: int | None = None
     """Tool calls in a run, 10,000 by default.
 

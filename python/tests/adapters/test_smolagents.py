@@ -169,7 +169,7 @@ def test_memory_that_is_too_much_is_told_without_the_names_of_other_surfaces():
     heap = "from pyodide.code import run_js\nrun_js('const k = []; for (;;) k.push({})')"
     told = r"the limit is \d+ bytes; the session is closed"
     with (
-        Executor(limits=isolet.Limits(memory=128 << 20)) as executor,
+        Executor(limits=isolet.Limits(memory_bytes=128 << 20)) as executor,
         pytest.raises(InterpreterError, match=told),
     ):
         executor(heap)

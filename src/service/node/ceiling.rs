@@ -182,6 +182,8 @@ fn name_of(requirement: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use isolet::Value;
 
     use super::*;
@@ -224,7 +226,8 @@ mod tests {
         ] {
             assert!(admit(&none, asked).is_err(), "{asked}");
         }
-        let fine = r#"{"env": {"A": "b"}, "deny_net": ["x.com"], "limits": {"memory": 200000000}}"#;
+        let fine =
+            r#"{"env": {"A": "b"}, "deny_net": ["x.com"], "limits": {"memory_bytes": 200000000}}"#;
         assert!(admit(&none, fine).is_ok());
     }
 
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_limit_above_the_ceiling_is_refused_with_both_and_defaults_are_lowered() {
-        let ceiling = ceiling("limits = { run_time = 5, memory = 100_000_000 }");
+        let ceiling = ceiling("limits = { run_time = 5, memory_bytes = 100_000_000 }");
         let text = refusal(&ceiling, r#"{"limits": {"run_time": 6}}"#);
         assert_eq!(text, "`limits.run_time`: limit 5, asked for 6");
         let admitted = admit(&ceiling, "{}").ok().unwrap();
@@ -263,18 +266,18 @@ mod tests {
     #[test]
     fn every_limit_has_an_end_whatever_the_ceiling_names() {
         // That of docs/serve.md.
-        let docs = "limits = { run_time = 60, memory = 1_000_000_000 }";
-        let base = policy(r#"{"limits": {"stdout": 5000000}}"#);
-        for (name, default) in [
+        let docs = "limits = { run_time = 60, memory_bytes = 1_000_000_000 }";
+        let base = policy(r#"{"limits": {"stdout_bytes": 5000000}}"#);
+        let defaults = [
             ("run_time", 60.0),
             ("host_time", 3600.0),
             ("grace", 0.5),
-            ("memory", 1e9),
-            ("stdout", 5e6),
-            ("stderr", 1_048_576.0),
-            ("value", 33_554_432.0),
-            ("calls", 8_388_608.0),
-            ("source", 16_777_216.0),
+            ("memory_bytes", 1e9),
+            ("stdout_bytes", 5e6),
+            ("stderr_bytes", 1_048_576.0),
+            ("value_bytes", 33_554_432.0),
+            ("call_bytes", 8_388_608.0),
+            ("source_bytes", 16_777_216.0),
             ("display_bytes", 8_388_608.0),
             ("displays", 100.0),
             ("files", 1000.0),
@@ -282,7 +285,16 @@ mod tests {
             ("tool_calls", 1e4),
             ("concurrent_tools", 16.0),
             ("refusals", 1e4),
-        ] {
+        ];
+        macro_rules! names {
+            ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
+               $option:expr;)*) => { BTreeSet::from([$(stringify!($name)),*]) };
+        }
+        assert_eq!(
+            isolet::for_each_limit!(names),
+            defaults.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>()
+        );
+        for (name, default) in defaults {
             let asked = |value: f64| {
                 // An int, where one is wanted.
                 let text = format!("{{\"limits\": {{\"{name}\": {value}}}}}");

@@ -220,7 +220,7 @@ async fn start(
     let mut limits = vec![("run_time", Value::from(seconds))];
     if let Some(megabytes) = megabytes {
         let megabytes = megabytes.max(LEAST_MEGABYTES);
-        limits.push(("memory", megabytes.saturating_mul(1 << 20).into()));
+        limits.push(("memory_bytes", megabytes.saturating_mul(1 << 20).into()));
     }
     let new = NewSession {
         policy: Value::dict([("limits", Value::dict(limits))]),

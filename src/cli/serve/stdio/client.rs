@@ -63,7 +63,9 @@ impl Client for Stdout {
             let failure = Failure {
                 kind: "value",
                 message: format!("the answer has {bytes} bytes, the limit is {MAX_BYTES} bytes"),
-                hint: Some("lower the limits `value`, `stdout` and `display_bytes`".to_owned()),
+                hint: Some(
+                    "lower the limits `value_bytes`, `stdout_bytes` and `display_bytes`".to_owned(),
+                ),
                 session_alive: true,
             };
             self.tell(vec!["error".into(), request.into(), error(&failure)]);
