@@ -23,6 +23,7 @@ mod guest_images;
 mod host_requests;
 mod isolation;
 mod json;
+mod limit_lists;
 mod mcp;
 mod memory;
 mod monty;

@@ -34,7 +34,6 @@ mod interrupt;
 mod ipython;
 mod isolation;
 mod leaks;
-mod limit_lists;
 mod linking;
 mod linux;
 mod locals;

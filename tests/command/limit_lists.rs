@@ -7,7 +7,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::node::Node;
-use crate::util::{command, root};
+use isolet_test_support::{command, root};
 
 /// A limit: its name, Rust's setter, the type of its plain number, and the command's option or why
 /// there is none.
