@@ -57,3 +57,58 @@ pub(crate) async fn whole(body: Body, max_bytes: usize) -> io::Result<Option<Byt
 fn failure(error: &reqwest::Error, url: &Url) -> io::Error {
     io::Error::other(Failure::of(error, url.as_str()).in_environment())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpListener;
+    use std::sync::{Arc, Barrier};
+    use std::time::Duration;
+
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn as_many_connections_are_kept_as_may_wait_for_a_request() {
+        const AT_ONCE: usize = MAX_IDLE + 2;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (together, (sender, mut ended)) =
+            (Arc::new(Barrier::new(AT_ONCE)), unbounded_channel());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (stream, together, sender) =
+                    (stream.unwrap(), together.clone(), sender.clone());
+                std::thread::spawn(move || {
+                    let mut reader = BufReader::new(stream.try_clone().unwrap());
+                    let head = reader.by_ref().lines().map(Result::unwrap);
+                    head.take_while(|line| !line.is_empty()).for_each(drop);
+                    together.wait();
+                    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+                    (&stream).write_all(answer).unwrap();
+                    // It ends with the connection.
+                    let _ = reader.read(&mut [0]);
+                    sender.send(())
+                });
+            }
+        });
+        let client = make().unwrap();
+        let answers = (0..AT_ONCE).map(|_| {
+            let request = client.get(&url);
+            tokio::spawn(async { whole(send(request).await?.into_body(), 2).await })
+        });
+        for answer in answers.collect::<Vec<_>>() {
+            assert_eq!(answer.await.unwrap().unwrap().unwrap(), "ok");
+        }
+        let longest = Duration::from_mins(1);
+        for _ in MAX_IDLE..AT_ONCE {
+            tokio::time::timeout(longest, ended.recv()).await.unwrap();
+        }
+        assert!(ended.try_recv().is_err());
+        drop(client);
+        for _ in 0..MAX_IDLE {
+            tokio::time::timeout(longest, ended.recv()).await.unwrap();
+        }
+    }
+}
