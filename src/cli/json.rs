@@ -68,14 +68,16 @@ fn is_active(character: char) -> bool {
     character.is_control() || super::filter::is_odd(character)
 }
 
-/// The key that marks bytes.
+/// The keys that mark bytes, and the floats that JSON cannot represent.
 const BYTES: &str = "$bytes";
+const FLOAT: &str = "$float";
 
 /// Serialises a value as JSON. Only for the serializers of `serde_json`, which can write numbers of
 /// any size.
 ///
-/// Differs from `json.dumps` where its output is not JSON or it raises: NaN and the infinities
-/// become `null`, and bytes become `{"$bytes": "BASE64"}`.
+/// Differs from `json.dumps` where its output is not JSON or it raises: NaN becomes
+/// `{"$float": "nan"}`, infinities have `"inf"` or `"-inf"` there, and bytes become
+/// `{"$bytes": "BASE64"}`, as in the protocol of `isolet serve`.
 pub(super) struct Json<'a>(pub(super) &'a Value);
 
 impl Serialize for Json<'_> {
@@ -89,6 +91,11 @@ impl Serialize for Json<'_> {
                 Err(_) => serializer.serialize_str(&number.to_string()),
             },
             Value::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
+            Value::Float(number) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry(FLOAT, &number.to_string().to_lowercase())?;
+                map.end()
+            }
             Value::Str(text) => serializer.serialize_str(text),
             Value::Bytes(bytes) => {
                 let mut map = serializer.serialize_map(Some(1))?;
@@ -109,7 +116,6 @@ impl Serialize for Json<'_> {
                 }
                 map.end()
             }
-            // `None`, and the floats that JSON cannot represent.
             _ => serializer.serialize_unit(),
         }
     }
@@ -157,7 +163,7 @@ mod tests {
         ]);
         assert_eq!(
             serde_json::to_string(&Json(&value)).unwrap(),
-            r#"{"1":null,"null":[2.0,false],"true":1267650600228229401496703205376}"#
+            r#"{"1":{"$float":"nan"},"null":[2.0,false],"true":1267650600228229401496703205376}"#
         );
     }
 }

@@ -32,7 +32,6 @@ pub(super) struct RunReport<'a> {
     /// The files that the run has written.
     files: Vec<File<'a>>,
     locals: BTreeMap<&'a str, &'a str>,
-    duration_ms: f64,
     truncated: bool,
     usage: Usage,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,10 +53,11 @@ struct File<'a> {
     size: u64,
 }
 
+/// What a run has used. Times are in seconds, as in all of isolet's JSON.
 #[derive(Default, serde::Serialize)]
 struct Usage {
-    wall_time_ms: f64,
-    host_time_ms: f64,
+    wall_time: f64,
+    host_time: f64,
     peak_memory_bytes: u64,
     stdout_bytes: u64,
     stderr_bytes: u64,
@@ -72,7 +72,7 @@ struct Diagnostics<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    timeout_seconds: Option<f64>,
+    timeout: Option<f64>,
 }
 
 /// The report of a notebook: that of its last cell, with a report for each cell; or a failure after
@@ -128,8 +128,7 @@ fn failed<'a>(diagnostics: Diagnostics<'a>, execution: Option<&'a Execution>) ->
 impl<'a> RunReport<'a> {
     pub(super) fn new(execution: &'a Execution) -> Self {
         let usage = execution.usage();
-        let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
-        let wall_time_ms = milliseconds(usage.wall_time);
+        let seconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e6;
         let (status, exit_code) = match execution.outcome() {
             Outcome::Completed(_) => ("completed", None),
             Outcome::Raised(_) => ("raised", None),
@@ -156,11 +155,10 @@ impl<'a> RunReport<'a> {
                 .iter()
                 .map(|variable| (variable.name.as_str(), variable.repr.as_str()))
                 .collect(),
-            duration_ms: wall_time_ms,
             truncated: execution.truncated().is_any(),
             usage: Usage {
-                wall_time_ms,
-                host_time_ms: milliseconds(usage.host_time),
+                wall_time: seconds(usage.wall_time),
+                host_time: seconds(usage.host_time),
                 peak_memory_bytes: usage.peak_memory_bytes,
                 stdout_bytes: usage.stdout_bytes,
                 stderr_bytes: usage.stderr_bytes,
@@ -224,11 +222,11 @@ impl<'a> Diagnostics<'a> {
         };
         let hint = ours.and_then(Error::hint).map(in_options);
         let message = in_options(&exit::message(error));
-        Self { error_type, message, hint, timeout_seconds: None }
+        Self { error_type, message, hint, timeout: None }
     }
 
     fn new(execution: &'a Execution) -> Option<Self> {
-        let (error_type, message, timeout_seconds) = match execution.outcome() {
+        let (error_type, message, timeout) = match execution.outcome() {
             Outcome::Raised(exception) => {
                 (exception.type_name.as_str(), exception.to_string(), None)
             }
@@ -247,6 +245,6 @@ impl<'a> Diagnostics<'a> {
             },
             _ => ("VALUE", execution.value_error()?.to_owned(), None),
         };
-        Some(Self { error_type, message, hint: None, timeout_seconds })
+        Some(Self { error_type, message, hint: None, timeout })
     }
 }
