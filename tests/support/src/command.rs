@@ -71,7 +71,7 @@ pub fn isolet_fed<S: AsRef<OsStr>>(
 }
 
 /// Waits for a command that must end, and kills it if it does not.
-#[must_use]
+#[expect(clippy::must_use_candidate, reason = "that it has ended is enough for some tests")]
 pub fn ended(mut child: Child) -> ExitStatus {
     let id = child.id().to_string();
     let (sender, ended) = mpsc::channel();
