@@ -88,8 +88,8 @@ class AsyncFilesystem:
         Raises:
             FileNotFoundException: there is no such file.
         """
-        session = await self._session()
         with told():
+            session = await self._session()
             data = await session.files.get(absolute(path))
         return _stream(data) if format == "stream" else whole(data, format)
 
@@ -97,8 +97,8 @@ class AsyncFilesystem:
         self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any
     ) -> WriteInfo:
         """Writes a file `path`, and makes its directory. `data` may also be an open file."""
-        session = await self._session()
         with told():
+            session = await self._session()
             await session.files.put(absolute(path), await contents(data))
         return written(path)
 
@@ -117,8 +117,8 @@ class AsyncFilesystem:
         Raises:
             FileNotFoundException: there is no such directory.
         """
-        session = await self._session()
         with told():
+            session = await self._session()
             entries = await session.files.list(absolute(path))
         found: list[EntryInfo] = []
         for entry in entries:
@@ -162,8 +162,8 @@ class AsyncFilesystem:
         return await self._do(MAKE, path) is True
 
     async def _do(self, expression: str, path: str, to: str = ".") -> Any:
-        session = await self._session()
         with told():
+            session = await self._session()
             return await session.eval(DO.format(expression=expression), inputs=paths(path, to))
 
 

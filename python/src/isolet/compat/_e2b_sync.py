@@ -89,15 +89,15 @@ class Filesystem:
         Raises:
             FileNotFoundException: there is no such file.
         """
-        session = self._session()
         with told():
+            session = self._session()
             data = session.files.get(absolute(path))
         return _stream(data) if format == "stream" else whole(data, format)
 
     def write(self, path: str, data: str | bytes | bytearray | IO[Any], **_: Any) -> WriteInfo:
         """Writes a file `path`, and makes its directory. `data` may also be an open file."""
-        session = self._session()
         with told():
+            session = self._session()
             session.files.put(absolute(path), contents(data))
         return written(path)
 
@@ -116,8 +116,8 @@ class Filesystem:
         Raises:
             FileNotFoundException: there is no such directory.
         """
-        session = self._session()
         with told():
+            session = self._session()
             entries = session.files.list(absolute(path))
         found: list[EntryInfo] = []
         for entry in entries:
@@ -161,8 +161,8 @@ class Filesystem:
         return self._do(MAKE, path) is True
 
     def _do(self, expression: str, path: str, to: str = ".") -> Any:
-        session = self._session()
         with told():
+            session = self._session()
             return session.eval(DO.format(expression=expression), inputs=paths(path, to))
 
 
