@@ -19,6 +19,7 @@ token=TEXT  over HTTP, it wants this authorization
 raw         it has a tool that writes a line as its answer, ID in it being the call's number
 names       it has tools whose names look like something else
 late        it answers its first request only when there is a second one
+cuts        over HTTP with `sse`, its answers to calls break off, and go on in another stream
 gone=FIFO   over HTTP, it writes a line to the file when a client that called `never` hangs up
 odd         over HTTP, its answers have no number; its events have other names, after signs of life
 loses=N     over HTTP, it forgets its session after each call, and refuses the next one with status N
@@ -177,6 +178,7 @@ def handle(message, send):
 
 subscribed = []
 sessions = ["one"]
+cut = {}
 
 
 def stdio():
@@ -208,7 +210,10 @@ def http():
             self.wfile.write(body)
 
         def do_GET(self):
-            self.respond(405)
+            if rest := cut.pop(self.headers.get("Last-Event-ID"), None):
+                self.respond(200, rest, "text/event-stream")
+            else:
+                self.respond(405)
 
         def do_DELETE(self):
             self.respond(200)
@@ -258,6 +263,17 @@ def http():
                 alive = "event: ping\ndata: {}\n\n: hello\n\nevent: heartbeat\ndata: alive\n\n"
                 head = alive + "event: error\n" if "odd" in OPTIONS else ""
                 events = "".join(f"{head}data: {json.dumps(answer)}\n\n" for answer in answers)
+                if "cuts" in OPTIONS and method == "tools/call":
+                    cut[str(message["id"])] = events.encode()
+                    # Less than was announced, which is an error of the connection.
+                    events = f"id: {message['id']}\nretry: 1\ndata:\n\n"
+                    self.send_response(200)
+                    self.send_header("Content-Type", "text/event-stream")
+                    self.send_header("Content-Length", str(len(events) + 100))
+                    self.end_headers()
+                    self.wfile.write(events.encode())
+                    self.close_connection = True
+                    return
                 self.respond(200, events.encode(), "text/event-stream")
             else:
                 self.respond(200, json.dumps(answers[-1]).encode())

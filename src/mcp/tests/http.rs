@@ -95,6 +95,17 @@ async fn a_call_that_takes_too_long_is_hung_up_on() {
 }
 
 #[tokio::test]
+async fn an_answer_that_breaks_off_goes_on_in_another_stream() {
+    let server = HttpFake::start(&["legacy", "sse", "cuts"]);
+    let rig = Rig::new();
+    let hub = rig.hub(ServerConfig::http("fake", &server.url));
+    for _ in 0..2 {
+        let sum = call(&hub, "get_sum", [("a", 1.into()), ("b", 2.into())]).await.unwrap();
+        assert_eq!(sum.as_f64(), Some(3.0));
+    }
+}
+
+#[tokio::test]
 async fn an_answer_counts_whatever_its_number_and_the_name_of_its_event() {
     for options in [&["legacy", "odd"][..], &["modern", "odd", "sse"], &["legacy", "odd", "sse"]] {
         let server = HttpFake::start(options);
