@@ -247,7 +247,7 @@ impl Cell {
     /// Sets the wall-clock limit of this run, if it is less than
     /// [`Limits::max_run_time`](crate::Limits::max_run_time).
     #[must_use]
-    pub fn max_run_time(mut self, time: Duration) -> Self {
+    pub fn timeout(mut self, time: Duration) -> Self {
         self.run_time = Some(time);
         self
     }

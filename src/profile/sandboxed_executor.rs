@@ -205,7 +205,7 @@ impl SandboxedExecutor {
         self.start().await?;
         let missing = || Error::new(ErrorKind::Closed, "the session is gone");
         let session = self.session.as_mut().ok_or_else(missing)?;
-        let cell = Cell::new(code).inputs(variables).max_run_time(timeout);
+        let cell = Cell::new(code).inputs(variables).timeout(timeout);
         let execution = session.run(cell).await?;
         if session.state() == SessionState::Ready {
             self.files.copy_out(session).await?;

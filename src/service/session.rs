@@ -89,7 +89,7 @@ pub(super) enum Refused {
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 struct RunOptions {
-    run_time: Option<f64>,
+    timeout: Option<f64>,
     stream: bool,
     stdin: Option<Input>,
     argv: Option<Vec<String>>,
@@ -537,8 +537,8 @@ impl SessionEntry {
         if options.table_data {
             cell = cell.table_data();
         }
-        if let Some(seconds) = options.run_time {
-            cell = cell.max_run_time(execution::duration("run_time", seconds)?);
+        if let Some(seconds) = options.timeout {
+            cell = cell.timeout(execution::duration("timeout", seconds)?);
         }
         match options.stdin {
             Some(Input::Text(text)) => cell = cell.stdin(Stdin::from_bytes(text)),

@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_mins(1);
 async fn stopped(code: &str, grace: Duration) -> (Session, Execution) {
     let sandbox = sandbox(Limits::default().max_run_time(LONG).max_grace(grace));
     let mut session = sandbox.session().await.unwrap();
-    let cell = Cell::new(format!("print('kept')\nx = 42\n{code}")).max_run_time(LIMIT);
+    let cell = Cell::new(format!("print('kept')\nx = 42\n{code}")).timeout(LIMIT);
     let execution = session.run(cell).await.unwrap();
     let Outcome::Terminated(Termination::Deadline { limit, observed }) = *execution.outcome()
     else {

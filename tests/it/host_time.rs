@@ -89,7 +89,7 @@ async fn start(limits: Limits, tool: &Tool) -> Session {
 
 /// Lets at least this much time pass: a guest beside computes until its own deadline.
 async fn pass(time: Duration) {
-    let cell = Cell::new("while True: pass").max_run_time(time);
+    let cell = Cell::new("while True: pass").timeout(time);
     let execution = util::run(cell).await;
     assert!(is_deadline(&execution), "{execution:?}");
 }
@@ -256,7 +256,7 @@ async fn calls_that_wait_to_be_started_are_no_host_time() {
         event
     });
     assert!(event == "began" && execution.unwrap().session_alive());
-    let execution = session.run(Cell::new("wait()").max_run_time(LIMIT)).await.unwrap();
+    let execution = session.run(Cell::new("wait()").timeout(LIMIT)).await.unwrap();
     assert!(is_deadline(&execution), "{execution:?}");
     assert_eq!(execution.usage().host_time, Duration::ZERO);
 }
@@ -267,7 +267,7 @@ async fn a_cancelled_function_is_no_host_time() {
     let mut session = start(Limits::default(), &tool.tool).await;
     let code = "import asyncio\ntry: await asyncio.wait_for(wait.aio(), 0.01)\n\
                 except TimeoutError: pass\nwhile True: pass";
-    let execution = session.run(Cell::new(code).max_run_time(LIMIT)).await.unwrap();
+    let execution = session.run(Cell::new(code).timeout(LIMIT)).await.unwrap();
     assert!(is_deadline(&execution), "{execution:?}");
     assert_eq!(tool.next().await, "began");
     assert!(tool.events.try_recv().is_err(), "the function has ended");

@@ -65,7 +65,7 @@ async fn check(name: &str, hit: Hit) {
     for (state, code) in STATES.iter().filter(|(state, _)| !hit.not.contains(state)) {
         let mut session = sandbox.session().await.unwrap();
         let code = format!("print('kept')\ndef hit():\n{}\n{code}", hit.body);
-        let cell = Cell::new(code).program().max_run_time(hit.run_time);
+        let cell = Cell::new(code).program().timeout(hit.run_time);
         let execution = session.run(cell).await.unwrap();
         assert!((hit.expected)(&execution, &session), "{name} {state}: {execution:?}");
         assert!(execution.stdout().starts_with("kept\n"), "{name} {state}: {execution:?}");

@@ -97,7 +97,7 @@ async fn reprs_of_variables_that_never_end_are_interrupted_together() {
     let mut session = sandbox.session().await.unwrap();
     let code = "class Endless:\n    def __repr__(self):\n        while True: pass\n\
                 a, b, c, number = Endless(), Endless(), Endless(), 5";
-    let cell = Cell::new(code).max_run_time(std::time::Duration::from_millis(500));
+    let cell = Cell::new(code).timeout(std::time::Duration::from_millis(500));
     let execution = session.run(cell).await.unwrap();
     assert!(execution.session_alive(), "{execution:?}");
     let names: Vec<_> = execution.locals().iter().map(|local| local.name.as_str()).collect();

@@ -83,7 +83,7 @@ async fn all_output_is_streamed_whatever_is_kept() {
 async fn a_guest_that_waits_for_its_reader_is_stopped_at_its_deadline() {
     let mut session = session().await;
     let code = "n = 0\nwhile True:\n    print('x' * 999)\n    n += 1";
-    let cell = Cell::new(code).max_run_time(Duration::from_millis(500));
+    let cell = Cell::new(code).timeout(Duration::from_millis(500));
     let mut run = session.run_streaming(cell);
     let mut output = run.take_output().unwrap();
     let execution = run.finish().await.unwrap();
@@ -108,7 +108,7 @@ async fn a_guest_that_waits_for_its_reader_and_catches_everything_is_killed() {
     let mut session = session().await;
     let code = "while True:\n    try:\n        while True: print('x' * 999)\n    \
                 except BaseException: pass";
-    let cell = Cell::new(code).max_run_time(Duration::from_millis(500));
+    let cell = Cell::new(code).timeout(Duration::from_millis(500));
     let mut run = session.run_streaming(cell);
     let output = run.take_output().unwrap();
     let execution = run.finish().await.unwrap();

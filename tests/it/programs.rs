@@ -28,7 +28,7 @@ async fn modules_and_applications_run_in_a_session_and_stop_at_a_deadline() {
     assert!(matches!(missing.outcome(), Outcome::Exited(1)), "{missing:?}");
     assert!(missing.stderr().starts_with("isolet: "), "{}", missing.stderr());
 
-    let spin = Cell::module("spin").max_run_time(Duration::from_millis(300));
+    let spin = Cell::module("spin").timeout(Duration::from_millis(300));
     let stopped = session.run(spin).await.unwrap();
     let Outcome::Terminated(Termination::Deadline { .. }) = stopped.outcome() else {
         panic!("{stopped:?}")

@@ -35,7 +35,7 @@ async fn race(seed: u64) -> (u64, u64) {
         // The deadline moves across the end of the run in steps of 20 microseconds.
         let deadline = Duration::from_micros(200 + (run * 7 + seed) % 100 * 20);
         let code = format!("x = {run}\ns = 0\nfor i in range(10_000): s += i\ns");
-        let execution = session.run(Cell::new(code).max_run_time(deadline)).await.unwrap();
+        let execution = session.run(Cell::new(code).timeout(deadline)).await.unwrap();
         match execution.outcome() {
             Outcome::Completed(Some(value)) => {
                 assert_eq!(*value, Value::Int(49_995_000));

@@ -267,7 +267,7 @@ async fn a_reset_leaves_nothing_of_the_guest_and_reopens_a_closed_session() {
     assert_eq!(eval(&mut session, code).await, Value::List(vec![false.into(); 4]));
 
     let cell =
-        isolet::Cell::new("sum(range(10**12))").max_run_time(std::time::Duration::from_millis(50));
+        isolet::Cell::new("sum(range(10**12))").timeout(std::time::Duration::from_millis(50));
     assert!(!session.run(cell).await.unwrap().session_alive());
     assert_eq!(session.set("x", 1).await.unwrap_err().kind(), ErrorKind::Closed);
     session.reset().await.unwrap();

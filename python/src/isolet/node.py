@@ -103,7 +103,7 @@ class Client:
         if inputs:
             wanted["inputs"] = variables(inputs)
         if ttl is not None:
-            wanted["ttl_s"] = float(ttl)
+            wanted["ttl"] = float(ttl)
         node, answer = self._anywhere("/v1/sessions", wanted, wait, is_repeatable=True)
         return Session(node, decode(answer), compiled.tools)
 
@@ -361,7 +361,7 @@ class Session(Handle):
         Args:
             ttl: seconds; by default, and at most, the node's `ttl`.
         """
-        self._ask("POST", "/renew", body({} if ttl is None else {"ttl_s": float(ttl)}))
+        self._ask("POST", "/renew", body({} if ttl is None else {"ttl": float(ttl)}))
 
     def close(self) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended."""
@@ -496,8 +496,6 @@ class Files:
 def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, Any]:
     """Returns a run as `docs/serve.md` describes it."""
     job = dict(wire)
-    if "run_time" in job:
-        job["timeout_s"] = job.pop("run_time")
     job["code"] = text(code, "code")
     if inputs:
         job["inputs"] = variables(inputs)

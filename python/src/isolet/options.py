@@ -109,7 +109,7 @@ def _to_wire(options: StreamOptions, method: str, known: tuple[str, ...]) -> dic
     timeout, stdin, argv = options.get("timeout"), options.get("stdin"), options.get("argv")
     name, syntax = options.get("name"), options.get("syntax", "python")
     if timeout is not None:
-        wire["run_time"] = float(timeout)
+        wire["timeout"] = float(timeout)
     if stdin:
         wire["stdin"] = to_plain(stdin, "stdin")
     if argv is not None:

@@ -67,9 +67,9 @@ def test_a_paused_session_leaves_its_place_and_goes_on_where_it_was(tmp_path):
         assert (status, problem["code"]) == (503, "capacity")
         assert node.ask(f"DELETE /v1/sessions/{others[0]}")[0] == 204
         resumed = Node(address, **{"x-session-token": session["token"]})
-        shown = resumed.made(f"POST {place}/resume", ttl_s=100)
+        shown = resumed.made(f"POST {place}/resume", ttl=100)
         assert "is_paused" not in shown
-        assert 90 < shown["ttl_s"] <= 100
+        assert 90 < shown["ttl"] <= 100
         assert node.run(session["id"], "x.append(2); [x, open('f').read()]") == [[1, 2], "text"]
         assert kept(tmp_path) == []
         assert node.made(f"POST {place}/resume")["id"] == session["id"]
@@ -106,8 +106,8 @@ def test_a_fork_has_all_that_the_session_has_and_is_one_of_its_own(tmp_path, pol
         node = Node(address)
         session = node.made("POST /v1/sessions")["id"]
         node.run(session, "x = [1]")
-        copy = node.made(f"POST /v1/sessions/{session}/fork", ttl_s=50)
-        assert copy["ttl_s"] <= 50
+        copy = node.made(f"POST /v1/sessions/{session}/fork", ttl=50)
+        assert copy["ttl"] <= 50
         token = Node(address, **{"x-session-token": copy["token"]})
         assert token.run(copy["id"], "x.append(2); x") == [1, 2]
         assert node.run(session, "x") == [1]

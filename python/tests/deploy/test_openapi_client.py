@@ -76,7 +76,7 @@ def test_a_generated_client_makes_a_session_runs_code_in_it_and_deletes_it(
     execution = call("run_code", session.id, body=models.RunRequest(code=code))
     assert execution.status == "completed"
     assert (execution.value, execution.stdout) == (["b", 42], "out\n")
-    endless = models.RunRequest(code="while True: pass", timeout_s=0.1)
+    endless = models.RunRequest(code="while True: pass", timeout=0.1)
     assert call("run_code", session.id, body=endless).status == "terminated"
     call("set_variable", session.id, "x", body=models.VariableRequest(value=[1]))
     assert call("get_variable", session.id, "x").value == [1]

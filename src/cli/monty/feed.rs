@@ -66,7 +66,7 @@ pub(super) async fn run(
     let mut printer = Printer::new(held.print_interval_ms);
     let mut cell = Cell::new(CELL).name(CELL_NAME).inputs([(FED, variable)]);
     if let Some(limit) = *feed_limit {
-        cell = cell.max_run_time(limit);
+        cell = cell.timeout(limit);
     }
     let mut stream = session.run_streaming(cell);
     let mut output = stream.take_output();

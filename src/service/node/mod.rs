@@ -397,7 +397,7 @@ impl Node {
     }
 
     fn deadline(&self, ttl: Option<f64>) -> Result<Instant, Refusal> {
-        let asked = ttl.map(|ttl| super::execution::duration("ttl_s", ttl)).transpose()?;
+        let asked = ttl.map(|ttl| super::execution::duration("ttl", ttl)).transpose()?;
         Ok(Instant::now() + asked.unwrap_or(self.settings.ttl).min(self.settings.ttl))
     }
 

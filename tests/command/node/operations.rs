@@ -80,7 +80,7 @@ async fn a_creation_that_is_sent_again_is_the_same_session_and_one_of_its_tenant
     assert_eq!((first.0, second.0), (201, 201));
     assert_eq!(first.1["id"], second.1["id"]);
     assert_eq!(first.1["token"], second.1["token"]);
-    let (status, problem) = create("a", "1", json!({"ttl_s": 5})).await;
+    let (status, problem) = create("a", "1", json!({"ttl": 5})).await;
     assert_eq!((status, &problem["code"]), (422, &json!("invalid")), "{problem}");
     assert_ne!(create("b", "1", json!({})).await.1["id"], first.1["id"]);
     assert_ne!(create("a", "2", json!({})).await.1["id"], first.1["id"]);

@@ -136,7 +136,7 @@ async fn a_client_that_goes_away_ends_its_run_and_not_its_session() {
 async fn a_client_that_goes_away_leaves_no_session_of_one_run() {
     let node = Node::start(&[]);
     let mut connection = node.connect().await;
-    let body = json!({"code": "while True: pass", "timeout_s": 1000}).to_string();
+    let body = json!({"code": "while True: pass", "timeout": 1000}).to_string();
     let request = Request::post("/v1/run").header("host", "localhost").body(Full::from(body));
     let mut response = Box::pin(connection.send_request(request.unwrap()));
     let sessions = async || node.ask("GET /v1/node", &Value::Null).await.1["sessions"].clone();
@@ -247,7 +247,7 @@ async fn a_session_whose_worker_dies_is_gone_and_others_are_not() {
 async fn sessions_end_when_their_time_is_over_or_nobody_uses_them() {
     let scratch = Scratch::new("node-times");
     let node = Node::configured(&scratch, "idle = 1");
-    let short = node.session(&json!({"ttl_s": 0})).await;
+    let short = node.session(&json!({"ttl": 0})).await;
     let idle = node.session(&json!({})).await;
     let reason = async |id: &str| {
         // Looking at a session would be using it; the list is not.
@@ -417,7 +417,7 @@ async fn what_is_no_request_is_a_problem_that_says_why() {
         ("POST /v1/sessions", json!([1]), 400, "invalid"),
         ("POST /v1/sessions", json!({"polcy": {}}), 400, "invalid"),
         ("POST /v1/sessions", json!({"policy": {"limits": {"run_tim": 1}}}), 422, "invalid"),
-        ("POST /v1/sessions", json!({"ttl_s": -1}), 422, "invalid"),
+        ("POST /v1/sessions", json!({"ttl": -1}), 422, "invalid"),
         ("POST /v1/run", json!({}), 400, "invalid"),
         ("POST /v1/run", json!({"code": 1}), 400, "invalid"),
         ("POST /v1/run", json!({"code": "1", "timout_s": 1}), 400, "invalid"),

@@ -176,7 +176,7 @@ fn what_the_guest_does_is_in_the_execution() {
     let own = "class Own(SystemExit): pass\nraise Own('why')";
     let exit = &client.ask(&json!(["run", 5, 1, own]))["system_exit"];
     assert_eq!((&exit["type"], &exit["args"]), (&json!("Own"), &json!(r#"["why"]"#)));
-    let late = client.ask(&json!(["run", 5, 1, "while True: pass", null, {"run_time": 0.1}]));
+    let late = client.ask(&json!(["run", 5, 1, "while True: pass", null, {"timeout": 0.1}]));
     assert_eq!(
         (&late["status"], &late["termination"]["kind"]),
         (&json!("terminated"), &json!("timeout"))

@@ -50,7 +50,7 @@ impl Running {
         let mut cell = Cell::new(job.code).syntax(Syntax::Ipython).allow_return();
         cell = cell.interrupt_flag(Arc::clone(&flag));
         if let Some(timeout) = job.timeout {
-            cell = cell.max_run_time(timeout);
+            cell = cell.timeout(timeout);
         }
         let thread = spawn_blocking(move || {
             let Interpreter { session, files } = &mut *turn;

@@ -108,7 +108,7 @@ async fn run_cell(
     let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
     let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
     let options =
-        Value::dict([("run_time", Value::from(wanted.timeout)), ("syntax", "ipython".into())]);
+        Value::dict([("timeout", Value::from(wanted.timeout)), ("syntax", "ipython".into())]);
     let run = NewRun { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
     let execution = node.run_in_turn(&session, run).await?;
     let is_over = execution.get("session_alive").is_some();
@@ -126,7 +126,7 @@ async fn run_program(
     let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
     let session = node.create_own(tenant, new, PATIENCE).await?;
     let options = Value::dict([
-        ("run_time", Value::from(wanted.timeout)),
+        ("timeout", Value::from(wanted.timeout)),
         ("stdin", wanted.std_input.clone().into()),
         ("program", true.into()),
     ]);

@@ -105,7 +105,7 @@ pub(super) struct Session {
     /// Seconds since 1970.
     created_at: f64,
     /// For how many seconds it still lives.
-    ttl_s: f64,
+    ttl: f64,
     /// What its creation has said.
     metadata: Option<serde_json::Value>,
     /// `true` if it is paused.

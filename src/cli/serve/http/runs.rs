@@ -79,7 +79,7 @@ run_requests! {
     inputs: Value,
     /// How many seconds it may take.
     #[serde(default)]
-    timeout_s: Option<f64>,
+    timeout: Option<f64>,
     /// What it reads from standard input.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
@@ -112,8 +112,8 @@ run_requests! {
 impl RunRequest {
     pub(super) fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
         let mut options = vec![("stream", Value::from(is_stream))];
-        if let Some(seconds) = self.timeout_s {
-            options.push(("run_time", seconds.into()));
+        if let Some(seconds) = self.timeout {
+            options.push(("timeout", seconds.into()));
         }
         if !self.stdin.is_none() {
             options.push(("stdin", self.stdin));

@@ -120,7 +120,7 @@ async fn run_code(
     let ran = async {
         put(&node, session.used(), &program.files).await?;
         let options = Value::dict([
-            ("run_time", Value::from(program.run_timeout)),
+            ("timeout", Value::from(program.run_timeout)),
             ("stdin", program.stdin.unwrap_or_default().into()),
             ("program", true.into()),
         ]);
@@ -171,7 +171,7 @@ async fn run_jupyter(
                 _ => left,
             };
             let options = Value::dict([
-                ("run_time", Value::from(time.max(0.0))),
+                ("timeout", Value::from(time.max(0.0))),
                 ("syntax", "ipython".into()),
             ]);
             let run = NewRun { code: code.clone(), inputs: Vec::new(), options };

@@ -68,7 +68,7 @@ async fn resume_session(
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
 ) -> Result<ApiResponse, Problem> {
-    node.resume(node.find(&credentials, &id)?, lifetime.ttl_s).await?;
+    node.resume(node.find(&credentials, &id)?, lifetime.ttl).await?;
     answered(&node, &credentials, &id)
 }
 
@@ -91,7 +91,7 @@ async fn fork_session(
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
 ) -> Result<ApiResponse, Problem> {
-    let copy = node.fork(&node.find(&credentials, &id)?, lifetime.ttl_s).await?;
+    let copy = node.fork(&node.find(&credentials, &id)?, lifetime.ttl).await?;
     Ok(ApiResponse(StatusCode::CREATED, Value::Dict(created(&node, &copy))))
 }
 

@@ -54,7 +54,7 @@ pub(super) struct SessionRequest {
     #[schema(value_type = Object)]
     inputs: Value,
     /// How many seconds it lives.
-    ttl_s: Option<f64>,
+    ttl: Option<f64>,
     /// Any value, which comes back with the session.
     #[schema(value_type = serde_json::Value)]
     metadata: Value,
@@ -81,7 +81,7 @@ impl SessionRequest {
         check_size("policy", &policy, MAX_POLICY_BYTES)?;
         check_size("metadata", &self.metadata, MAX_METADATA_BYTES)?;
         let inputs = variables(self.inputs)?;
-        let (ttl, metadata, snapshot) = (self.ttl_s, self.metadata, self.snapshot);
+        let (ttl, metadata, snapshot) = (self.ttl, self.metadata, self.snapshot);
         Ok(NewSession { policy, inputs, ttl, metadata, snapshot, ..NewSession::default() })
     }
 }
@@ -178,7 +178,7 @@ async fn delete_session(
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LifetimeRequest {
     /// How many seconds the session lives from now on.
-    pub(super) ttl_s: Option<f64>,
+    pub(super) ttl: Option<f64>,
 }
 
 /// Gives a session more time, or less.
@@ -199,7 +199,7 @@ async fn extend_session(
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
 ) -> Result<ApiResponse, Problem> {
     let session = node.find(&credentials, &id)?;
-    node.renew(&session, lifetime.ttl_s)?;
+    node.renew(&session, lifetime.ttl)?;
     Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
 }
 
@@ -443,7 +443,7 @@ pub(super) fn shown(session: Listed) -> Vec<(Value, Value)> {
     let mut fields = vec![
         ("id".into(), session.id.into()),
         ("created_at".into(), since.as_secs_f64().into()),
-        ("ttl_s".into(), session.left.as_secs_f64().into()),
+        ("ttl".into(), session.left.as_secs_f64().into()),
     ];
     if session.is_paused {
         fields.push(("is_paused".into(), true.into()));

@@ -110,7 +110,7 @@ impl Interpreter {
         self.open().await?;
         self.is_used = true;
         let mut options = vec![("syntax", Value::from("ipython"))];
-        options.extend(seconds.map(|seconds| ("run_time", seconds.into())));
+        options.extend(seconds.map(|seconds| ("timeout", seconds.into())));
         let options = Value::dict(options);
         self.evaluate(NewRun { code, inputs: Vec::new(), options }).await
     }
