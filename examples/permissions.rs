@@ -10,9 +10,9 @@ use isolet::{Engine, Mount, Outcome, Permissions, Sandbox};
 
 const CODE: &str = r#"
 import os, urllib.request
-print(sorted(os.listdir("/docs")), len(open("/docs/permissions.md").read()) > 1000)
+print(sorted(os.listdir("/docs")), len(open("/docs/concepts/permissions.md").read()) > 1000)
 for forbidden in (
-    lambda: open("/docs/permissions.md", "w"),
+    lambda: open("/docs/concepts/permissions.md", "w"),
     lambda: open("/docs/../Cargo.toml"),
     lambda: urllib.request.urlopen("http://example.com/"),
 ):

@@ -20,7 +20,7 @@ const RUNS: usize = 500;
 /// The pause between two of these runs: a tenant that floods as well has itself to wait for.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Keys and their digests, as `docs/serve.md` has them.
+/// Keys and their digests, as `docs/reference/http-api.md` has them.
 const QUIET: &str = "quiet";
 const LOUD: &str = "loud";
 const TENANTS: &str = r#"

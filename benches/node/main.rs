@@ -5,8 +5,8 @@
 //! Both do the same work in turns, each in a control group, which counts the time of processes that
 //! have ended, too. The client's time counts for neither. Then one tenant floods a node, and the
 //! runs of another one are timed. `--sessions` has a node hold so many, and shows what creation
-//! costs on the way. `--age` has both run for so long before. The numbers in `docs/scale.md` are
-//! those of `--rounds 3 --age 110 --sessions 5000`.
+//! costs on the way. `--age` has both run for so long before. The numbers in
+//! `docs/concepts/scale.md` are those of `--rounds 3 --age 110 --sessions 5000`.
 
 #![expect(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 

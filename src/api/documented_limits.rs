@@ -12,8 +12,8 @@ use crate::net::NetLimits;
 use crate::protocol::codec::report;
 use crate::worker::START_TIME;
 
-const LIMITS: &str = include_str!("../../docs/limits.md");
-const PERMISSIONS: &str = include_str!("../../docs/permissions.md");
+const LIMITS: &str = include_str!("../../docs/reference/limits.md");
+const PERMISSIONS: &str = include_str!("../../docs/concepts/permissions.md");
 
 /// Returns the cells of the rows of the table that begins with `header`.
 fn table<'a>(page: &'a str, header: &str) -> Vec<Vec<&'a str>> {
@@ -120,8 +120,8 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
         ),
         ("name, and version, of a package of a saved session, fixed", count(saved::MAX_NAME_BYTES)),
         (
-            "host's part of a [saved session](saved.md#the-file) besides the files of overlays, \
-             fixed",
+            "host's part of a [saved session](../concepts/saved.md#the-file) besides the files of \
+             overlays, fixed",
             bytes(saved::STATE_BYTES),
         ),
     ];
@@ -136,13 +136,19 @@ fn every_limit_of_a_session_is_documented() {
     let names: Vec<_> = fields.map(|(field, _)| format!("`max_{field}`")).collect();
     assert!(names.contains(&"`max_run_time`".to_owned()), "{limits}");
     for name in names {
-        assert!(rows.iter().any(|row| row[0] == name), "docs/limits.md has no row for {name}");
+        assert!(
+            rows.iter().any(|row| row[0] == name),
+            "docs/reference/limits.md has no row for {name}"
+        );
     }
     let constants = include_str!("../data/limits.rs").lines();
     let constants = constants.filter_map(|line| line.trim().strip_prefix("pub const "));
     let constants = constants.filter(|line| !line.starts_with("DEFAULT_"));
     for name in constants.filter_map(|line| line.split_once(':')).map(|(name, _)| name) {
-        assert!(LIMITS.contains(&format!("`{name}`")), "docs/limits.md does not mention `{name}`");
+        assert!(
+            LIMITS.contains(&format!("`{name}`")),
+            "docs/reference/limits.md does not mention `{name}`"
+        );
     }
 }
 

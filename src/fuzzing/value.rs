@@ -4,7 +4,7 @@ use super::memory::measured;
 use crate::data::value::marshal::{self, MAX_DEPTH};
 use crate::data::value::{Value, check_bounds, encoded_len, from_value, to_value};
 
-/// How many times the length of its encoding a value may take, as `docs/limits.md` says.
+/// How many times the length of its encoding a value may take, as `docs/reference/limits.md` says.
 const KEPT_FACTOR: usize = 32;
 /// The same while it is decoded: a list that grows is copied to twice its room.
 const PEAK_FACTOR: usize = 3 * KEPT_FACTOR;

@@ -16,7 +16,8 @@ pub(crate) fn interrupted() -> Value {
     Value::Dict(fields.0)
 }
 
-/// Returns an execution as `docs/protocol.md` describes it. That of a program has no value.
+/// Returns an execution as `docs/reference/protocol.md` describes it. That of a program has no
+/// value.
 pub(super) fn to_value(execution: Execution, has_value: bool) -> Value {
     let mut fields = Fields(Vec::with_capacity(8));
     match execution.outcome() {

@@ -296,7 +296,8 @@ fn the_page_of_the_command_has_the_help_of_every_subcommand() {
         lines.join("\n") + "\n"
     };
     let page =
-        std::fs::read_to_string(isolet_test_support::root().join("docs/command.md")).unwrap();
+        std::fs::read_to_string(isolet_test_support::root().join("docs/reference/command.md"))
+            .unwrap();
     let mut shown = Vec::new();
     for section in page.split("\n### `isolet").skip(1) {
         let (words, rest) = section.split_once('`').unwrap();
@@ -310,7 +311,10 @@ fn the_page_of_the_command_has_the_help_of_every_subcommand() {
     let names = commands.lines().take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     for name in names.filter(|name| !["", "help", "deno-shim"].contains(name)) {
-        assert!(shown.iter().any(|one| one == name), "docs/command.md has no `isolet {name}`");
+        assert!(
+            shown.iter().any(|one| one == name),
+            "docs/reference/command.md has no `isolet {name}`"
+        );
     }
 }
 

@@ -49,13 +49,13 @@ fn names_have_their_unit_and_setters_their_name() {
 
 #[test]
 fn the_page_of_limits_has_a_row_for_each_with_its_option() {
-    let page = page("docs/limits.md");
+    let page = page("docs/reference/limits.md");
     let table = page.lines().skip_while(|line| !line.starts_with('|'));
     let rows = table.take_while(|line| line.starts_with('|'));
     let rows: Vec<_> = rows.filter(|line| line.starts_with("| `max_")).map(cells).collect();
     for (name, setter, _, option) in limits() {
         let row = rows.iter().find(|row| row[0] == format!("`{setter}`"));
-        let row = row.unwrap_or_else(|| panic!("docs/limits.md has no row for {name}"));
+        let row = row.unwrap_or_else(|| panic!("docs/reference/limits.md has no row for {name}"));
         // `--timeout TIME|none`. `--json` only says when the default is another one.
         let quoted = row[3].split('`').skip(1).step_by(2);
         let mut options = quoted.filter(|word| word.starts_with("--") && *word != "--json");
@@ -73,7 +73,7 @@ fn the_page_of_limits_has_a_row_for_each_with_its_option() {
 
 #[test]
 fn the_protocol_lists_the_keys_of_a_policys_limits() {
-    let page = page("docs/protocol.md");
+    let page = page("docs/reference/protocol.md");
     let row = page.lines().find(|line| line.starts_with("| `limits` |")).unwrap();
     let (_, listed) = row.split_once("(limits.md): ").unwrap();
     let listed: Vec<_> = listed.split('`').skip(1).step_by(2).collect();

@@ -61,7 +61,7 @@ Usage: cargo xtask COMMAND
   cpython-tests DIR [--jobs N] [--again] [MODULE...]
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
-  packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/packages.md
+  packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/concepts/packages.md
   cases DIR [WORD...]   the cases below DIR, or those whose name contains a WORD, with the command that `ISOLET`
                         names or the built one: xtask/src/cases/mod.rs says what a case is
   hosts [WORD...]       a few things that everybody does, on machines of many shapes, or those whose name contains

@@ -262,7 +262,7 @@ def refusal(status: int, data: bytes) -> IsoletError:
 
 
 def error_of(problem: dict[str, Any]) -> IsoletError:
-    """Returns the exception for a problem, as `docs/serve.md` describes it."""
+    """Returns the exception for a problem, as `docs/reference/http-api.md` describes it."""
     hint = problem.get("hint")
     if hint is None and problem["status"] in (404, 410):
         hint = _NEW_SESSION

@@ -1,4 +1,4 @@
-"""Values in JSON, as `docs/protocol.md` describes it: for clients over HTTP."""
+"""Values in JSON, as `docs/reference/protocol.md` describes it: for clients over HTTP."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ class Interrupted(KeyboardInterrupt):
         self.execution = execution
 
 
-# Those of `docs/protocol.md`, and the codes of problems of `docs/serve.md`.
+# Those of `docs/reference/protocol.md`, and the codes of problems of `docs/reference/http-api.md`.
 _KINDS: dict[str, type[IsoletError]] = {
     "config": ConfigError,
     "assets": AssetsError,

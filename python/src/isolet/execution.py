@@ -84,8 +84,8 @@ class Display:
     data: dict[str, str | bytes]
     """The contents by MIME type, such as `image/png`, `text/html` and `text/plain`.
 
-    Pictures are bytes, other formats are texts; `docs/displays.md` lists them. They come from the
-    guest: HTML and SVG may contain anything."""
+    Pictures are bytes, other formats are texts; `docs/concepts/displays.md` lists them. They
+    come from the guest: HTML and SVG may contain anything."""
     is_result: bool = False
     """Whether it is the value of the last expression."""
 
@@ -135,7 +135,7 @@ class Execution:
     _fields: dict[str, Any]
 
     def __init__(self, fields: dict[str, Any]) -> None:
-        """Wraps `fields` as `docs/protocol.md` describes them. `Session.run` does."""
+        """Wraps `fields` as `docs/reference/protocol.md` describes them. `Session.run` does."""
         self._fields = fields
 
     @property
@@ -357,7 +357,7 @@ class Isolation:
 
 
 def display_from_wire(display: dict[str, Any]) -> Display:
-    """Returns the display that the fields of `docs/protocol.md` describe."""
+    """Returns the display that the fields of `docs/reference/protocol.md` describe."""
     return Display(display["data"], display.get("is_result", False))
 
 

@@ -494,7 +494,7 @@ class Files:
 
 
 def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, Any]:
-    """Returns a run as `docs/serve.md` describes it."""
+    """Returns a run as `docs/reference/http-api.md` describes it."""
     job = dict(wire)
     job["code"] = text(code, "code")
     if inputs:

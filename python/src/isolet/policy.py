@@ -25,7 +25,7 @@ class Limits:
     """Limits of a session: `Limits(run_time=5, memory_bytes=256 << 20)`.
 
     `None` stands for the default. A value that makes no sense, such as less than 64 MiB of memory,
-    is a `ConfigError` of the first use of a session. `docs/limits.md` has the details.
+    is a `ConfigError` of the first use of a session. `docs/reference/limits.md` has the details.
     """
 
     run_time: float | None = None
@@ -127,7 +127,7 @@ class Policy(TypedDict, total=False):
     mounts: Mapping[str, StrPath | Mount]
     """Directories by their path in the guest: `{"/data": "./data"}`. A plain path is read-only."""
     allow_net: Iterable[str]
-    """Rules such as `example.com` or `https://example.com:8443`: `docs/permissions.md`."""
+    """Rules such as `example.com` or `https://example.com:8443`: `docs/concepts/permissions.md`."""
     deny_net: Iterable[str]
     """Rules that go before those of `allow_net`."""
     allow_public_net: bool
@@ -145,8 +145,8 @@ class Policy(TypedDict, total=False):
     """Requirements, such as `pandas`, that every session has from its start.
 
     The host fetches them once, with the pip of the `python3` on `PATH`, and keeps them. One that
-    cannot be had is a `PackagesError` of the first use of a session. `docs/packages.md` lists what
-    works."""
+    cannot be had is a `PackagesError` of the first use of a session. `docs/concepts/packages.md`
+    lists what works."""
     allow_packages: Iterable[str]
     """Requirements that are loaded when the guest imports them."""
     preload: Iterable[str]
@@ -194,7 +194,7 @@ class Compiled:
 
 
 def submit_to_wire(fields: Mapping[str, Any] | Submit) -> dict[str, Any]:
-    """Returns a submission as `docs/protocol.md` describes it."""
+    """Returns a submission as `docs/reference/protocol.md` describes it."""
     return (fields if isinstance(fields, Submit) else Submit(fields)).to_wire()
 
 

@@ -93,7 +93,7 @@ class Tool:
         return f"Tool({self.name!r})"
 
     def to_wire(self) -> Wire:
-        """Returns the tool as `docs/protocol.md` describes it."""
+        """Returns the tool as `docs/reference/protocol.md` describes it."""
         wire: Wire = {"name": self.name, "doc": self.doc}
         if self.style != "plain":
             wire["style"] = self.style
@@ -239,7 +239,7 @@ class Submit:
         return f"Submit({self.fields!r}, name={self.name!r})"
 
     def to_wire(self) -> Wire:
-        """Returns it as `docs/protocol.md` describes it."""
+        """Returns it as `docs/reference/protocol.md` describes it."""
         return {"name": self.name, "fields": [_field(*item) for item in self.fields.items()]}
 
 

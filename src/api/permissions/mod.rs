@@ -269,7 +269,7 @@ impl fmt::Debug for Permissions {
 }
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/permissions.md")]
+#[doc = include_str!("../../../docs/concepts/permissions.md")]
 struct Documentation;
 
 fn config(error: impl std::fmt::Display) -> Error {

@@ -12,7 +12,7 @@ use crate::service::node::Memory;
 /// What the node itself takes of descriptors, tasks and mappings.
 const NODE: u64 = 128;
 
-/// What a session takes, as docs/scale.md has measured it, rounded up.
+/// What a session takes, as docs/concepts/scale.md has measured it, rounded up.
 const NODE_DESCRIPTORS: u64 = 4;
 const ALL_DESCRIPTORS: u64 = 17;
 const TASKS: u64 = 5;

@@ -1,5 +1,5 @@
 //! `isolet mcp`: a server of the Model Context Protocol that runs Python in sessions. See
-//! `docs/mcp.md`.
+//! `docs/reference/mcp.md`.
 
 mod add;
 mod manage;

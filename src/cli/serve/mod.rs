@@ -1,5 +1,6 @@
 //! `isolet serve`: the service on standard input and output, for the program that has started it,
-//! and on a socket, for many clients. See `docs/protocol.md` and `docs/serve.md`.
+//! and on a socket, for many clients. See `docs/reference/protocol.md` and
+//! `docs/reference/http-api.md`.
 
 #[cfg(feature = "serve")]
 mod http;

@@ -1,4 +1,5 @@
-//! A second reading of the rules, written from `docs/permissions.md` and as plain as can be.
+//! A second reading of the rules, written from `docs/concepts/permissions.md` and as plain as can
+//! be.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -285,5 +285,5 @@ fn result_from<R: Serialize>(name: &str, result: &R) -> Result<Value, ToolError>
 }
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/tools.md")]
+#[doc = include_str!("../../../docs/concepts/tools.md")]
 struct Documentation;

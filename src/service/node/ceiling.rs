@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn every_limit_has_an_end_whatever_the_ceiling_names() {
-        // That of docs/serve.md.
+        // That of docs/reference/http-api.md.
         let docs = "limits = { run_time = 60, memory_bytes = 1_000_000_000 }";
         let base = policy(r#"{"limits": {"stdout_bytes": 5000000}}"#);
         let defaults = [

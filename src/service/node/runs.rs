@@ -17,7 +17,7 @@ use super::{Awaited, Node, OnDrop, Refusal};
 pub(crate) struct NewRun {
     pub(crate) code: String,
     pub(crate) inputs: Vec<(String, Value)>,
-    /// As the option of a run has them in `docs/protocol.md`.
+    /// As the option of a run has them in `docs/reference/protocol.md`.
     pub(crate) options: Value,
 }
 

@@ -12,7 +12,8 @@ use isolet_test_support::{Scratch, root};
 const STRANGE: &str = "qqqq";
 
 /// What a client of a node or of a pipe sends that may have unknown keys: the file, the type, and
-/// why. All of it is of other services' protocols; `docs/dialects.md` says so to their users.
+/// why. All of it is of other services' protocols; `docs/reference/dialects.md` says so to their
+/// users.
 const LENIENT: [(&str, &str, &str); 13] = [
     ("e2b/connect.rs", "FileSystemRequest", E2B),
     ("e2b/contexts.rs", "ContextRequest", E2B),
@@ -197,8 +198,9 @@ async fn every_message_of_a_websocket_with_an_unknown_key_is_refused_by_the_name
     let id = node.session(&json!({})).await;
     let mut attached =
         super::websocket::Client::connect(&node, &format!("/v1/sessions/{id}/ws")).await;
-    let (_, table) =
-        include_str!("../../../docs/serve.md").split_once("| the client sends |").unwrap();
+    let (_, table) = include_str!("../../../docs/reference/http-api.md")
+        .split_once("| the client sends |")
+        .unwrap();
     let rows =
         table.lines().take_while(|line| line.starts_with('|') || line.contains("last answer"));
     let kinds: Vec<_> = rows.filter_map(|row| row.strip_prefix("| `{\"type\": \"")).collect();

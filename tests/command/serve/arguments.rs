@@ -1,10 +1,10 @@
-//! Tests of the arguments of requests, which are those of `docs/protocol.md`.
+//! Tests of the arguments of requests, which are those of `docs/reference/protocol.md`.
 
 use serde_json::{Value, json};
 
 use super::Client;
 
-/// Returns an argument of the kind that `docs/protocol.md` calls so.
+/// Returns an argument of the kind that `docs/reference/protocol.md` calls so.
 fn argument(name: &str) -> Value {
     match name.trim_matches(['[', ']', ' ']) {
         "SESSION" | "SANDBOX" | "COUNT" | "COPY" => json!(1),
@@ -18,8 +18,9 @@ fn argument(name: &str) -> Value {
 
 #[test]
 fn every_request_with_an_argument_too_many_is_refused() {
-    let (_, table) =
-        include_str!("../../../docs/protocol.md").split_once("| request | answer |").unwrap();
+    let (_, table) = include_str!("../../../docs/reference/protocol.md")
+        .split_once("| request | answer |")
+        .unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     let mut client = Client::with_session(&json!({}));
     let mut count = 0;

@@ -87,7 +87,7 @@ fn bundle_manifest(cargo: &str, platform: &Platform) -> Result<Value> {
         "description": text("package", "description")?,
         "author": {"name": "the isolet authors", "url": repository},
         "repository": {"type": "git", "url": repository},
-        "documentation": format!("{repository}/blob/main/docs/mcp.md"),
+        "documentation": format!("{repository}/blob/main/docs/reference/mcp.md"),
         "license": text("workspace.package", "license")?,
         "keywords": ["python", "sandbox", "code", "numpy", "pandas"],
         "server": {

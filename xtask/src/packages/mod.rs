@@ -1,4 +1,5 @@
-//! `cargo xtask packages`: runs a script for each package of a list, and writes `docs/packages.md`.
+//! `cargo xtask packages`: runs a script for each package of a list, and writes
+//! `docs/concepts/packages.md`.
 
 #![expect(clippy::print_stdout, reason = "the rows are this command's result")]
 
@@ -23,7 +24,7 @@ use crate::{process, python, setup, side_by_side};
 const JOBS: usize = 2;
 
 /// The page that the command writes.
-const PAGE: &str = "docs/packages.md";
+const PAGE: &str = "docs/concepts/packages.md";
 
 /// Tries the named packages and prints their rows, or tries all and writes the page.
 pub(crate) fn run(names: &[OsString]) -> Result<ExitCode> {

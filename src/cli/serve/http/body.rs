@@ -1,4 +1,4 @@
-//! Bodies: JSON in and out, in which values have the form of `docs/protocol.md`.
+//! Bodies: JSON in and out, in which values have the form of `docs/reference/protocol.md`.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path};

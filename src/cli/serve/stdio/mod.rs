@@ -1,5 +1,5 @@
 //! `isolet serve --stdio`: the service on standard input and output, one frame a message. See
-//! `docs/protocol.md`.
+//! `docs/reference/protocol.md`.
 
 mod client;
 #[cfg_attr(not(target_os = "linux"), path = "gate_unsupported.rs")]
