@@ -1,31 +1,64 @@
-//! What a session tells of itself, as plain values.
+//! What a session tells of itself, in the form of all wires.
 
-use isolet::{Isolation, IsolationReport, LoadedPackage, Value, Variable};
+use std::collections::BTreeMap;
 
-pub(super) fn variables(variables: &[Variable]) -> Value {
-    let one = |variable: &Variable| {
-        Value::dict([
-            ("name", variable.name.as_str()),
-            ("type", variable.type_name.as_str()),
-            ("repr", variable.repr.as_str()),
-        ])
-    };
-    Value::List(variables.iter().map(one).collect())
+use isolet::{FileEntry, Isolation, IsolationReport, Layer, LoadedPackage};
+use serde::Serialize;
+
+/// A variable of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) type_name: String,
+    pub(crate) repr: String,
 }
 
-pub(super) fn packages(packages: &[LoadedPackage]) -> Value {
-    let one = |package: &LoadedPackage| {
-        Value::dict([("name", package.name.as_str()), ("version", package.version.as_str())])
-    };
-    Value::List(packages.iter().map(one).collect())
+impl From<isolet::Variable> for Variable {
+    fn from(variable: isolet::Variable) -> Self {
+        Self { name: variable.name, type_name: variable.type_name, repr: variable.repr }
+    }
 }
 
-pub(super) fn report(isolation: &IsolationReport) -> Value {
-    let kind = match isolation.isolation() {
-        Isolation::Thread => "thread",
-        _ => "process",
-    };
-    let layers = isolation.layers();
-    let layers = layers.map(|(layer, _)| (layer.to_string(), isolation.is_enforced(layer)));
-    Value::dict([("isolation", kind.into()), ("layers", Value::dict(layers))])
+/// A package that a session has loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+impl From<LoadedPackage> for Package {
+    fn from(package: LoadedPackage) -> Self {
+        Self { name: package.name, version: package.version }
+    }
+}
+
+/// A file or directory of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Entry {
+    name: String,
+    is_dir: bool,
+    size: u64,
+}
+
+impl From<FileEntry> for Entry {
+    fn from(entry: FileEntry) -> Self {
+        Self { name: entry.name, is_dir: entry.is_directory, size: entry.size }
+    }
+}
+
+/// How the guest of a session is confined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Confinement {
+    isolation: Isolation,
+    /// Whether each layer is in force.
+    layers: BTreeMap<Layer, bool>,
+}
+
+impl From<&IsolationReport> for Confinement {
+    fn from(report: &IsolationReport) -> Self {
+        let layers = report.layers().map(|(layer, _)| (layer, report.is_enforced(layer)));
+        Self { isolation: report.isolation(), layers: layers.collect() }
+    }
 }

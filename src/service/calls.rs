@@ -1,12 +1,14 @@
-//! The calls of tools that wait for the client's answer.
+//! The calls of tools that wait for the client's answer, by the numbers that wires give them.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use isolet::{ToolError, Value};
 use tokio::sync::oneshot;
 
-use super::{Client, lock};
+use super::session::SessionEntry;
+use super::{Listener, lock};
 
 /// What a tool of the client has returned, or the exception that it has raised.
 pub(crate) type Answer = Result<Value, ToolError>;
@@ -18,43 +20,65 @@ pub(super) struct Calls(Mutex<Waiting>);
 #[derive(Default)]
 struct Waiting {
     last: u64,
-    answers: HashMap<u64, oneshot::Sender<Answer>>,
+    answers: HashMap<u64, (Arc<SessionEntry>, oneshot::Sender<Answer>)>,
 }
 
 /// A call under way. The client is told when it is dropped without an answer.
 pub(super) struct CallUnderWay {
     number: u64,
     calls: Arc<Calls>,
-    client: Arc<dyn Client>,
+    listener: Arc<dyn Listener>,
     answer: oneshot::Receiver<Answer>,
+    /// What the listener keeps until the call is over.
+    _kept: Option<Box<dyn Any + Send>>,
 }
 
 impl Calls {
-    /// Starts a call.
-    pub(super) fn begin(self: &Arc<Self>, client: &Arc<dyn Client>) -> CallUnderWay {
+    /// Asks a listener to call a tool, with a number that is not used again. `None` if it asks
+    /// nobody.
+    pub(super) fn ask(
+        self: &Arc<Self>,
+        session: &Arc<SessionEntry>,
+        listener: Arc<dyn Listener>,
+        tool: &str,
+        arguments: Value,
+    ) -> Option<CallUnderWay> {
         let (sender, answer) = oneshot::channel();
         let mut waiting = lock(&self.0);
         waiting.last += 1;
         let number = waiting.last;
-        waiting.answers.insert(number, sender);
-        CallUnderWay { number, calls: Arc::clone(self), client: Arc::clone(client), answer }
+        waiting.answers.insert(number, (Arc::clone(session), sender));
+        drop(waiting);
+        let Some(kept) = listener.call(number, tool, arguments) else {
+            lock(&self.0).answers.remove(&number);
+            return None;
+        };
+        Some(CallUnderWay { number, calls: Arc::clone(self), listener, answer, _kept: kept.0 })
     }
 
-    /// Passes an answer on, if somebody waits for it.
-    pub(super) fn answer(&self, call: u64, answer: Answer) {
-        let sender = lock(&self.0).answers.remove(&call);
-        if let Some(sender) = sender {
-            // Sending fails if the call was cancelled meanwhile.
-            let _ = sender.send(answer);
-        }
+    /// Passes an answer on. Returns `false` if nobody waits for it, or not in this session.
+    pub(super) fn answer(
+        &self,
+        call: u64,
+        session: Option<&Arc<SessionEntry>>,
+        answer: Answer,
+    ) -> bool {
+        let mut waiting = lock(&self.0);
+        let is_its = waiting
+            .answers
+            .get(&call)
+            .is_some_and(|(its, _)| session.is_none_or(|session| Arc::ptr_eq(its, session)));
+        let sender = if is_its { waiting.answers.remove(&call) } else { None };
+        drop(waiting);
+        // Sending fails if the call was cancelled meanwhile.
+        sender.is_some_and(|(_, sender)| sender.send(answer).is_ok())
     }
 }
 
-impl CallUnderWay {
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
+/// What a listener keeps until a call is over.
+pub(crate) struct Kept(pub(crate) Option<Box<dyn Any + Send>>);
 
+impl CallUnderWay {
     /// Waits for the answer.
     pub(super) async fn answer(mut self) -> Option<Answer> {
         (&mut self.answer).await.ok()
@@ -64,7 +88,7 @@ impl CallUnderWay {
 impl Drop for CallUnderWay {
     fn drop(&mut self) {
         if lock(&self.calls.0).answers.remove(&self.number).is_some() {
-            self.client.uncall(self.number);
+            self.listener.uncall(self.number);
         }
     }
 }

@@ -69,8 +69,15 @@ pub(super) struct Wanted {
     pub(super) confined: Vec<String>,
     /// Packages that sessions load.
     pub(super) loaded: Vec<String>,
-    /// Where packages come from, in words.
-    pub(super) sources: String,
+    pub(super) sources: Sources,
+}
+
+/// Where packages come from.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Sources {
+    pub(super) wheels: Vec<PathBuf>,
+    pub(super) ca_files: Vec<PathBuf>,
+    pub(super) offline: bool,
 }
 
 struct Kept {
@@ -296,7 +303,7 @@ mod tests {
             preload: Vec::new(),
             confined: vec![format!("p{package}")],
             loaded: Vec::new(),
-            sources: String::new(),
+            sources: Sources::default(),
         }
     }
 

@@ -1,149 +1,366 @@
-//! Executions as plain values, in which what is empty is left out.
+//! What a run has done: the one form of it that a node and its dialects read, and that all wires
+//! write as `docs/reference/protocol.md` describes it. What there is nothing of is left out.
 
 use std::time::Duration;
 
-use isolet::{Display, Execution, MimeData, Outcome, PyException, Termination, Usage, Value};
+use isolet::{MimeData, Outcome, PyException};
+use serde::{Serialize, Serializer};
 
 use super::Failure;
+use super::plain::{Bytes, Plain};
 use super::vocabulary::in_fields;
 
-/// Returns the execution of a run that was interrupted before it began.
-pub(crate) fn interrupted() -> Value {
-    let mut fields = Fields(Vec::new());
-    fields.add("status", "terminated");
-    fields.add("termination", termination(&Termination::Interrupted));
-    fields.add("usage", usage(&Usage::default()));
-    Value::Dict(fields.0)
+/// What a run has done. What there is nothing of is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Execution {
+    pub(crate) status: Status,
+    /// The exception that ended it, if it raised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exception: Option<Exception>,
+    /// The status of `sys.exit`, if it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    /// The `SystemExit` that it exited by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) system_exit: Option<Exception>,
+    /// Why the host ended it, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) termination: Option<Termination>,
+    pub(crate) usage: Usage,
+    /// The `repr` of the value of the last expression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) repr: Option<String>,
+    /// Why the value could not cross.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value_error: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "serve", schema(required = false))]
+    pub(crate) stdout: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[cfg_attr(feature = "serve", schema(required = false))]
+    pub(crate) stderr: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "serve", schema(required = false))]
+    pub(crate) displays: Vec<Display>,
+    /// The files that the run has made or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "serve", schema(required = false))]
+    pub(crate) files: Vec<File>,
+    /// The `repr`s of the names that the run bound.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "texts")]
+    #[cfg_attr(
+        feature = "serve",
+        schema(required = false, value_type = std::collections::BTreeMap<String, String>)
+    )]
+    pub(crate) locals: Vec<(String, String)>,
+    /// How much was left out.
+    #[serde(skip_serializing_if = "Truncated::is_nothing")]
+    #[cfg_attr(feature = "serve", schema(required = false))]
+    pub(crate) truncated: Truncated,
+    /// `session_alive: false` on the wires: the session ended with the run.
+    #[serde(
+        rename = "session_alive",
+        skip_serializing_if = "std::ops::Not::not",
+        serialize_with = "negated"
+    )]
+    #[cfg_attr(feature = "serve", schema(required = false))]
+    pub(crate) session_ended: bool,
+    /// The value of the last expression, or what was submitted, unless it is `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "serve", schema(value_type = Option<serde_json::Value>))]
+    pub(crate) value: Option<Plain>,
 }
 
-/// Returns an execution as `docs/reference/protocol.md` describes it. That of a program has no
-/// value.
-pub(super) fn to_value(execution: Execution, has_value: bool) -> Value {
-    let mut fields = Fields(Vec::with_capacity(8));
-    match execution.outcome() {
-        Outcome::Raised(exception) => {
-            fields.add("status", "raised");
-            fields.add("exception", self::exception(exception));
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    #[default]
+    Completed,
+    Submitted,
+    Raised,
+    Exited,
+    Terminated,
+}
+
+/// An exception of the guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Exception {
+    #[serde(rename = "type")]
+    pub(crate) type_name: String,
+    pub(crate) message: String,
+    /// Its arguments as JSON, if JSON has them.
+    #[serde(rename = "args")]
+    pub(crate) args_json: Option<String>,
+    pub(crate) traceback: String,
+    /// The exception that it was raised from or while handling.
+    #[cfg_attr(feature = "serve", schema(no_recursion))]
+    pub(crate) cause: Option<Box<Self>>,
+}
+
+/// Why the host ended a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Termination {
+    pub(crate) kind: TerminationKind,
+    pub(crate) message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TerminationKind {
+    Timeout,
+    Limit,
+    Memory,
+    Interrupted,
+    Died,
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Usage {
+    /// In seconds.
+    #[serde(serialize_with = "seconds")]
+    #[cfg_attr(feature = "serve", schema(value_type = f64))]
+    pub(crate) wall_time: Duration,
+    /// The part of it in which tools ran, in seconds.
+    #[serde(serialize_with = "seconds")]
+    #[cfg_attr(feature = "serve", schema(value_type = f64))]
+    pub(crate) host_time: Duration,
+    pub(crate) peak_memory_bytes: u64,
+    pub(crate) stdout_bytes: u64,
+    pub(crate) stderr_bytes: u64,
+    pub(crate) tool_calls: u64,
+}
+
+/// A file that a run has made or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) size: u64,
+}
+
+/// How much of a run's output was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Truncated {
+    pub(crate) stdout_bytes: u64,
+    pub(crate) stderr_bytes: u64,
+    pub(crate) displays: u64,
+    pub(crate) files: u64,
+}
+
+/// What a run displays, in several formats.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
+pub(crate) struct Display {
+    /// By format: a text, or bytes.
+    #[serde(rename = "data", serialize_with = "formats")]
+    #[cfg_attr(
+        feature = "serve",
+        schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)
+    )]
+    bundle: isolet::Display,
+    /// `true` if this is the value of the last expression.
+    pub(crate) is_result: bool,
+}
+
+impl Display {
+    /// Returns the formats with their data, in the guest's order.
+    #[cfg(feature = "serve")]
+    pub(crate) fn formats(&self) -> impl Iterator<Item = (&str, &MimeData)> {
+        self.bundle.formats()
+    }
+}
+
+impl From<isolet::Display> for Display {
+    fn from(bundle: isolet::Display) -> Self {
+        Self { is_result: bundle.is_result(), bundle }
+    }
+}
+
+impl Execution {
+    /// Returns the execution of a run that was interrupted before it began.
+    pub(crate) fn interrupted() -> Self {
+        let termination = Some((&isolet::Termination::Interrupted).into());
+        Self { status: Status::Terminated, termination, ..Self::default() }
+    }
+
+    /// Returns what the library says of a run. That of a program has no value.
+    pub(super) fn of(execution: isolet::Execution, has_value: bool) -> Self {
+        let kept = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        let mut this = Self {
+            repr: kept(execution.repr().filter(|_| has_value)),
+            value_error: kept(execution.value_error()),
+            stdout: execution.stdout().to_owned(),
+            stderr: execution.stderr().to_owned(),
+            displays: execution.displays().iter().cloned().map(Display::from).collect(),
+            files: execution
+                .files()
+                .iter()
+                .map(|file| File { path: file.path.clone(), size: file.size })
+                .collect(),
+            locals: execution
+                .locals()
+                .iter()
+                .map(|local| (local.name.clone(), local.repr.clone()))
+                .collect(),
+            usage: (*execution.usage()).into(),
+            truncated: execution.truncated().into(),
+            session_ended: !execution.session_alive(),
+            ..Self::default()
+        };
+        this.status = match execution.outcome() {
+            Outcome::Raised(exception) => {
+                this.exception = Some(exception.into());
+                Status::Raised
+            }
+            Outcome::Exited(code) => {
+                this.exit_code = Some(*code);
+                this.system_exit = execution.system_exit().map(Exception::from);
+                Status::Exited
+            }
+            Outcome::Terminated(termination) => {
+                this.termination = Some(termination.into());
+                Status::Terminated
+            }
+            Outcome::Submitted(_) => Status::Submitted,
+            _ => Status::Completed,
+        };
+        let value = execution.into_value().filter(|value| has_value && !value.is_none());
+        this.value = value.map(Plain);
+        this
+    }
+
+    /// Returns the value of the last expression, or what was submitted.
+    #[cfg(feature = "serve")]
+    pub(crate) fn value(&self) -> Option<&isolet::Value> {
+        self.value.as_ref().map(|Plain(value)| value)
+    }
+
+    /// Returns `true` if the last expression has a value that is not `None`, whether it could cross
+    /// or not.
+    #[cfg(feature = "serve")]
+    pub(crate) fn has_value(&self) -> bool {
+        self.value.is_some() || self.value_error.is_some()
+    }
+
+    /// Returns the `repr` of the value, or nothing.
+    #[cfg(feature = "serve")]
+    pub(crate) fn repr(&self) -> &str {
+        self.repr.as_deref().unwrap_or_default()
+    }
+}
+
+#[cfg(feature = "serve")]
+impl Status {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Submitted => "submitted",
+            Self::Raised => "raised",
+            Self::Exited => "exited",
+            Self::Terminated => "terminated",
         }
-        Outcome::Exited(code) => {
-            fields.add("status", "exited");
-            fields.add("exit_code", i64::from(*code));
-            if let Some(exit) = execution.system_exit() {
-                fields.add("system_exit", self::exception(exit));
+    }
+}
+
+impl From<&PyException> for Exception {
+    fn from(exception: &PyException) -> Self {
+        Self {
+            type_name: exception.type_name.clone(),
+            message: exception.message.clone(),
+            args_json: exception.args_json.clone(),
+            traceback: exception.traceback.clone(),
+            cause: exception.cause.as_deref().map(|cause| Box::new(cause.into())),
+        }
+    }
+}
+
+#[cfg(feature = "serve")]
+impl Exception {
+    /// Returns the name of its class without the names of what the class is in.
+    pub(crate) fn bare_name(&self) -> &str {
+        self.type_name.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+impl From<&isolet::Termination> for Termination {
+    fn from(termination: &isolet::Termination) -> Self {
+        use isolet::Termination as Ended;
+        let kind = match termination {
+            Ended::Deadline { .. } | Ended::HostTime { .. } => TerminationKind::Timeout,
+            Ended::Memory { .. } => TerminationKind::Memory,
+            Ended::Interrupted => TerminationKind::Interrupted,
+            Ended::Died { .. } => TerminationKind::Died,
+            _ => TerminationKind::Limit,
+        };
+        Self { kind, message: in_fields(&termination.to_string()) }
+    }
+}
+
+impl From<isolet::Usage> for Usage {
+    fn from(usage: isolet::Usage) -> Self {
+        Self {
+            wall_time: usage.wall_time,
+            host_time: usage.host_time,
+            peak_memory_bytes: usage.peak_memory_bytes,
+            stdout_bytes: usage.stdout_bytes,
+            stderr_bytes: usage.stderr_bytes,
+            tool_calls: usage.tool_calls,
+        }
+    }
+}
+
+impl From<isolet::Truncation> for Truncated {
+    fn from(truncated: isolet::Truncation) -> Self {
+        Self {
+            stdout_bytes: truncated.stdout_bytes,
+            stderr_bytes: truncated.stderr_bytes,
+            displays: truncated.displays,
+            files: truncated.files,
+        }
+    }
+}
+
+impl Truncated {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn negated<S: Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(!flag)
+}
+
+fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+fn texts<S: Serializer>(items: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(items.iter().map(|(name, text)| (name, text)))
+}
+
+fn formats<S: Serializer>(display: &isolet::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    struct Data<'a>(&'a MimeData);
+
+    impl Serialize for Data<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                MimeData::Bytes(bytes) => Bytes(bytes).serialize(serializer),
+                data => serializer.serialize_str(data.as_str().unwrap_or_default()),
             }
         }
-        Outcome::Terminated(termination) => {
-            fields.add("status", "terminated");
-            fields.add("termination", self::termination(termination));
-        }
-        Outcome::Submitted(_) => fields.add("status", "submitted"),
-        _ => fields.add("status", "completed"),
-    }
-    fields.add("usage", usage(execution.usage()));
-    for (name, text) in [
-        ("repr", execution.repr().filter(|_| has_value).unwrap_or_default()),
-        ("value_error", execution.value_error().unwrap_or_default()),
-        ("stdout", execution.stdout()),
-        ("stderr", execution.stderr()),
-    ] {
-        if !text.is_empty() {
-            fields.add(name, text);
-        }
-    }
-    let displays: Vec<Value> = execution.displays().iter().map(display).collect();
-    fields.add_list("displays", displays);
-    let files = execution.files().iter();
-    let files = files
-        .map(|file| Value::dict([("path", file.path.as_str().into()), ("size", int(file.size))]));
-    fields.add_list("files", files.collect());
-    if !execution.locals().is_empty() {
-        let locals = execution.locals().iter();
-        fields.add(
-            "locals",
-            Value::dict(locals.map(|local| (local.name.as_str(), local.repr.as_str()))),
-        );
-    }
-    let truncated = execution.truncated();
-    if truncated.is_any() {
-        let truncated = Value::dict([
-            ("stdout_bytes", int(truncated.stdout_bytes)),
-            ("stderr_bytes", int(truncated.stderr_bytes)),
-            ("displays", int(truncated.displays)),
-            ("files", int(truncated.files)),
-        ]);
-        fields.add("truncated", truncated);
-    }
-    if !execution.session_alive() {
-        fields.add("session_alive", false);
-    }
-    if let Some(value) = execution.into_value().filter(|value| has_value && !value.is_none()) {
-        fields.add("value", value);
-    }
-    Value::Dict(fields.0)
-}
-
-fn usage(usage: &Usage) -> Value {
-    Value::dict([
-        ("wall_time", usage.wall_time.as_secs_f64().into()),
-        ("host_time", usage.host_time.as_secs_f64().into()),
-        ("peak_memory_bytes", int(usage.peak_memory_bytes)),
-        ("stdout_bytes", int(usage.stdout_bytes)),
-        ("stderr_bytes", int(usage.stderr_bytes)),
-        ("tool_calls", int(usage.tool_calls)),
-    ])
-}
-
-struct Fields(Vec<(Value, Value)>);
-
-impl Fields {
-    fn add(&mut self, name: &str, value: impl Into<Value>) {
-        self.0.push((name.into(), value.into()));
     }
 
-    fn add_list(&mut self, name: &str, items: Vec<Value>) {
-        if !items.is_empty() {
-            self.add(name, Value::List(items));
-        }
-    }
-}
-
-/// Returns a display as a value.
-pub(crate) fn display(display: &Display) -> Value {
-    let data = display.formats().map(|(format, data)| {
-        let data = match data {
-            MimeData::Bytes(bytes) => Value::bytes(bytes.clone()),
-            data => data.as_str().unwrap_or_default().into(),
-        };
-        (format, data)
-    });
-    Value::dict([("data", Value::dict(data)), ("is_result", display.is_result().into())])
-}
-
-fn exception(exception: &PyException) -> Value {
-    let optional = |text: Option<&str>| text.map_or(Value::None, Value::from);
-    Value::dict([
-        ("type", exception.type_name.as_str().into()),
-        ("message", exception.message.as_str().into()),
-        ("args", optional(exception.args_json.as_deref())),
-        ("traceback", exception.traceback.as_str().into()),
-        ("cause", exception.cause.as_deref().map_or(Value::None, self::exception)),
-    ])
-}
-
-fn termination(termination: &Termination) -> Value {
-    let kind = match termination {
-        Termination::Deadline { .. } | Termination::HostTime { .. } => "timeout",
-        Termination::Memory { .. } => "memory",
-        Termination::Interrupted => "interrupted",
-        Termination::Died { .. } => "died",
-        _ => "limit",
-    };
-    Value::dict([("kind", kind.to_owned()), ("message", in_fields(&termination.to_string()))])
-}
-
-/// Returns a count as an int.
-pub(super) fn int(count: u64) -> Value {
-    i128::from(count).into()
+    serializer.collect_map(display.formats().map(|(format, data)| (format, Data(data))))
 }
 
 /// Reads a duration in seconds.

@@ -1,14 +1,15 @@
 //! Why a request failed, in the form that all wires pass on.
 
 use isolet::{Error, ErrorKind};
+use serde::Serialize;
 
 use super::vocabulary::in_fields;
 
 /// A request that failed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Failure {
     /// What failed, for programs.
-    pub(crate) kind: &'static str,
+    pub(crate) kind: FailureKind,
     pub(crate) message: String,
     /// What helps, in the terms of a client.
     pub(crate) hint: Option<String>,
@@ -16,31 +17,70 @@ pub(crate) struct Failure {
     pub(crate) session_alive: bool,
 }
 
+/// What failed, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FailureKind {
+    Config,
+    Assets,
+    Start,
+    Closed,
+    Busy,
+    Limit,
+    Value,
+    Packages,
+    Died,
+    /// A message that the protocol does not have.
+    Protocol,
+    /// What a client may not ask for.
+    #[cfg(feature = "serve")]
+    Denied,
+}
+
+#[cfg(feature = "serve")]
+impl FailureKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Assets => "assets",
+            Self::Start => "start",
+            Self::Closed => "closed",
+            Self::Busy => "busy",
+            Self::Limit => "limit",
+            Self::Value => "value",
+            Self::Packages => "packages",
+            Self::Died => "died",
+            Self::Protocol => "protocol",
+            Self::Denied => "denied",
+        }
+    }
+}
+
 impl Failure {
-    fn new(kind: &'static str, message: impl Into<String>) -> Self {
+    fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: None, session_alive: true }
     }
 
     /// A message that this protocol does not have.
     pub(crate) fn protocol(message: impl Into<String>) -> Self {
-        Self::new("protocol", message)
+        Self::new(FailureKind::Protocol, message)
     }
 
     /// An invalid argument or policy.
     pub(crate) fn config(message: impl Into<String>) -> Self {
-        Self::new("config", message)
+        Self::new(FailureKind::Config, message)
     }
 
     /// What a client may not ask for.
     #[cfg(feature = "serve")]
     pub(crate) fn denied(message: impl Into<String>) -> Self {
-        Self::new("denied", message)
+        Self::new(FailureKind::Denied, message)
     }
 
     /// More than there may be.
     #[cfg(feature = "serve")]
     pub(crate) fn limit(message: impl Into<String>) -> Self {
-        Self::new("limit", message)
+        Self::new(FailureKind::Limit, message)
     }
 
     /// The same with what helps.
@@ -52,31 +92,31 @@ impl Failure {
     /// Packages that cannot be had.
     #[cfg(feature = "serve")]
     pub(super) fn packages(message: impl Into<String>) -> Self {
-        Self::new("packages", message)
+        Self::new(FailureKind::Packages, message)
     }
 
-    pub(super) fn busy(session: i64) -> Self {
+    pub(super) fn busy(session: &str) -> Self {
         let message = format!("session {session} is busy, a run is under way in it");
-        Self::new("busy", message)
+        Self::new(FailureKind::Busy, message)
     }
 
     pub(super) fn closed(message: impl Into<String>) -> Self {
-        Self { session_alive: false, ..Self::new("closed", message) }
+        Self { session_alive: false, ..Self::new(FailureKind::Closed, message) }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {
-            ErrorKind::Config => "config",
-            ErrorKind::Assets => "assets",
-            ErrorKind::Start => "start",
-            ErrorKind::Closed => "closed",
-            ErrorKind::Busy => "busy",
-            ErrorKind::Limit => "limit",
-            ErrorKind::Value => "value",
-            ErrorKind::Packages => "packages",
-            _ => "died",
+            ErrorKind::Config => FailureKind::Config,
+            ErrorKind::Assets => FailureKind::Assets,
+            ErrorKind::Start => FailureKind::Start,
+            ErrorKind::Closed => FailureKind::Closed,
+            ErrorKind::Busy => FailureKind::Busy,
+            ErrorKind::Limit => FailureKind::Limit,
+            ErrorKind::Value => FailureKind::Value,
+            ErrorKind::Packages => FailureKind::Packages,
+            _ => FailureKind::Died,
         };
         Self {
             kind,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use isolet::Stream;
 
-use super::{Client, lock};
+use super::{Listener, lock};
 
 /// From how many bytes on output is passed on at once.
 const FULL_BYTES: usize = 64 << 10;
@@ -22,7 +22,8 @@ pub(super) struct Collector {
 
 #[derive(Default)]
 struct Pending {
-    run: i64,
+    /// Who hears of the run.
+    listener: Option<Arc<dyn Listener>>,
     /// In the order in which it was written.
     pieces: Vec<(Stream, Vec<u8>)>,
     bytes: usize,
@@ -39,10 +40,10 @@ impl Collector {
     }
 
     /// Begins a run.
-    pub(super) fn begin(&self, run: i64) {
+    pub(super) fn begin(&self, listener: Arc<dyn Listener>) {
         let mut pending = lock(&self.pending);
         let is_queued = pending.is_queued;
-        *pending = Pending { run, is_queued, ..Pending::default() };
+        *pending = Pending { listener: Some(listener), is_queued, ..Pending::default() };
     }
 
     /// Takes output of the run.
@@ -55,31 +56,32 @@ impl Collector {
         }
         if pending.bytes >= FULL_BYTES {
             // Passed on under the lock, so that output stays in order.
-            pending.flush(&*flusher.client, false);
+            pending.flush(false);
         } else if !mem::replace(&mut pending.is_queued, true) {
             flusher.queue(self);
         }
     }
 
     /// Passes on what there is. At the end of a run, also what is no whole character.
-    pub(super) fn flush(&self, client: &dyn Client, is_end: bool) {
-        lock(&self.pending).flush(client, is_end);
+    pub(super) fn flush(&self, is_end: bool) {
+        lock(&self.pending).flush(is_end);
     }
 }
 
 impl Pending {
-    fn flush(&mut self, client: &dyn Client, is_end: bool) {
+    fn flush(&mut self, is_end: bool) {
+        let Some(listener) = self.listener.clone() else { return };
         self.bytes = 0;
         for (stream, piece) in mem::take(&mut self.pieces) {
             let text = self.text(stream, piece);
             if !text.is_empty() {
-                client.output(self.run, stream, text);
+                listener.output(stream, text);
             }
         }
         for stream in [Stream::Stdout, Stream::Stderr].into_iter().filter(|_| is_end) {
             let rest = mem::take(self.rest(stream));
             if !rest.is_empty() {
-                client.output(self.run, stream, String::from_utf8_lossy(&rest).into_owned());
+                listener.output(stream, String::from_utf8_lossy(&rest).into_owned());
             }
         }
     }
@@ -112,7 +114,6 @@ impl Pending {
 
 /// Passes on output that has waited long enough, on a thread that exists while there is any.
 pub(super) struct Flusher {
-    client: Arc<dyn Client>,
     state: Mutex<FlusherState>,
     changed: Condvar,
     this: Weak<Self>,
@@ -126,9 +127,8 @@ struct FlusherState {
 }
 
 impl Flusher {
-    pub(super) fn new(client: Arc<dyn Client>) -> Arc<Self> {
+    pub(super) fn new() -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
-            client,
             state: Mutex::default(),
             changed: Condvar::new(),
             this: Weak::clone(this),
@@ -165,9 +165,10 @@ impl Flusher {
             drop(state);
             let mut pending = lock(&collector.pending);
             // One client that reads slowly must not delay the output of others.
-            pending.is_queued = !self.client.has_room(pending.run);
+            pending.is_queued =
+                pending.listener.as_ref().is_some_and(|listener| !listener.has_room());
             if !pending.is_queued {
-                pending.flush(&*self.client, false);
+                pending.flush(false);
             }
             let is_queued = pending.is_queued;
             drop(pending);

@@ -1,54 +1,37 @@
 //! Policies of clients: what a sandbox allows, as plain values.
 
-#[cfg(feature = "serve")]
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 #[cfg(feature = "serve")]
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use isolet::blocking::block_on;
 use isolet::{
     AuditEvent, EngineBuilder, Isolation, Layer, Limits, Mount, Permissions, Sandbox,
     SandboxBuilder, Value,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::engines::{self, Engines, Terms, Wanted};
+use super::Failure;
+use super::engines::{self, Engines, Sources, Terms, Wanted};
+use super::limits::LimitsEntry;
+#[cfg(feature = "serve")]
+use super::limits::NODE_VALUE_BYTES;
 use super::sandboxes::Made;
-use super::tools::{self, ToolHandler};
-#[cfg(feature = "serve")]
-use super::tools::{SubmitEntry, ToolEntry};
-use super::{Failure, execution};
-
-/// How many bytes a value takes on a node unless its operator says otherwise: those of other
-/// clients are in the same process.
-#[cfg(feature = "serve")]
-const NODE_VALUE_BYTES: u64 = 32 << 20;
-
-/// How many bytes the arguments of waiting calls take there.
-#[cfg(feature = "serve")]
-const NODE_CALL_BYTES: u64 = 8 << 20;
-
-/// How many bytes the displays of a run take there.
-#[cfg(feature = "serve")]
-const NODE_DISPLAY_BYTES: u64 = 8 << 20;
+use super::tools::{SubmitEntry, ToolEntry, ToolHandler};
 
 /// What guests may do. Everything that it does not name is denied.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Policy {
     /// Functions of the client that guests can call.
     #[serde(default)]
-    #[cfg_attr(feature = "serve", schema(value_type = Option<Vec<ToolEntry>>))]
-    pub(super) tools: Option<Value>,
+    pub(super) tools: Option<Vec<ToolEntry>>,
     /// The function that ends a run with a result.
     #[serde(default)]
-    #[cfg_attr(feature = "serve", schema(value_type = Option<SubmitEntry>))]
-    pub(super) submit: Option<Value>,
+    pub(super) submit: Option<SubmitEntry>,
     /// Directories of the node's machine that guests see.
     #[serde(default)]
     pub(super) mounts: Vec<MountEntry>,
@@ -110,7 +93,7 @@ pub(crate) struct Policy {
 }
 
 /// A directory of the server's machine that guests see.
-#[derive(Clone, Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Mount))]
 #[serde(deny_unknown_fields)]
 pub(super) struct MountEntry {
@@ -130,7 +113,7 @@ pub(super) struct MountEntry {
 }
 
 /// What a session may do with a mount: read it, write to its own copy, or write.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = MountMode))]
 #[serde(rename_all = "snake_case")]
 enum ModeEntry {
@@ -140,129 +123,26 @@ enum ModeEntry {
     Rw,
 }
 
-/// A limit as the library has it, which a policy has as a plain number.
-trait PlainLimit: Sized {
-    type Plain;
-
-    fn read(name: &str, plain: Self::Plain) -> Result<Self, Failure>;
-
-    #[cfg(feature = "serve")]
-    fn plain(self) -> Self::Plain;
-}
-
-impl PlainLimit for Duration {
-    type Plain = f64;
-
-    fn read(name: &str, seconds: f64) -> Result<Self, Failure> {
-        execution::duration(name, seconds)
-    }
-
-    #[cfg(feature = "serve")]
-    fn plain(self) -> f64 {
-        self.as_secs_f64()
-    }
-}
-
-macro_rules! plain_limit {
-    ($($type:ty)*) => {$(
-        impl PlainLimit for $type {
-            type Plain = Self;
-
-            fn read(_: &str, plain: Self) -> Result<Self, Failure> {
-                Ok(plain)
-            }
-
-            #[cfg(feature = "serve")]
-            fn plain(self) -> Self {
-                self
-            }
-        }
-    )*};
-}
-
-plain_limit!(u64 usize);
-
-macro_rules! limits {
-    ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
-       $option:expr;)*) => {
-        /// Limits; those that are missing are the library's.
-        #[derive(Clone, Debug, Default, Deserialize)]
-        #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Limits))]
-        #[serde(deny_unknown_fields)]
-        pub(super) struct LimitsEntry {
-            $($(#[$doc])* #[serde(default)] $name: Option<$plain>,)*
-        }
-
-        impl LimitsEntry {
-            pub(super) fn limits(&self) -> Result<Limits, Failure> {
-                let mut limits = Limits::default();
-                $(if let Some(plain) = self.$name {
-                    let name = concat!("limits.", stringify!($name));
-                    limits = limits.$setter(<$type>::read(name, plain)?);
-                })*
-                Ok(limits)
-            }
-        }
-
-        #[cfg(feature = "serve")]
-        impl LimitsEntry {
-            /// Only the limit of the time of a run, in seconds, if there is one.
-            pub(super) fn of_run_time(run_time: Option<f64>) -> Self {
-                Self { run_time, ..Self::default() }
-            }
-
-            /// Raises the limit of the time of a run to so many seconds, if it is lower.
-            pub(super) fn raise_run_time(&mut self, seconds: Option<f64>) {
-                self.run_time = match (self.run_time, seconds) {
-                    (Some(own), Some(seconds)) => Some(own.max(seconds)),
-                    (own, _) => own,
-                };
-            }
-
-            /// Replaces limits by those that `other` has.
-            pub(super) fn replace(&mut self, other: Self) {
-                $(self.$name = other.$name.or(self.$name);)*
-            }
-
-            /// The limits of sessions of a node of whose limits nobody says anything.
-            pub(super) fn of_node() -> Self {
-                let default = Limits::default()
-                    .max_value_bytes(NODE_VALUE_BYTES)
-                    .max_call_bytes(NODE_CALL_BYTES)
-                    .max_display_bytes(NODE_DISPLAY_BYTES);
-                Self { $($name: Some(default.$name().plain()),)* }
-            }
-
-            /// Lowers limits to those of `most`.
-            pub(super) fn lower(&mut self, most: &Self) {
-                $(if let (Some(own), Some(most)) = (self.$name, most.$name) {
-                    self.$name = Some(if own < most { own } else { most });
-                })*
-            }
-
-            /// Checks that no limit is above those of `self`.
-            pub(super) fn check(&self, asked: &Self) -> Result<(), Failure> {
-                $(if let (Some(most), Some(asked)) = (self.$name, asked.$name)
-                    // What is no number is not lower either.
-                    && !matches!(asked.partial_cmp(&most), Some(Ordering::Less | Ordering::Equal))
-                {
-                    let name = stringify!($name);
-                    let message = format!("`limits.{name}`: limit {most}, asked for {asked}");
-                    let hint = "leave it out, or ask the operator to raise it in the ceiling";
-                    return Err(Failure::denied(message).with_hint(hint));
-                })*
-                Ok(())
-            }
-        }
-    };
-}
-
-isolet::for_each_limit!(limits);
-
 impl Policy {
     pub(crate) fn read(policy: Value) -> Result<Self, Failure> {
         isolet::from_value(policy)
             .map_err(|error| Failure::config(format!("the policy is invalid: {error}")))
+    }
+
+    /// A policy with these limits: the time of a run in seconds, and memory in bytes.
+    #[cfg(feature = "serve")]
+    pub(crate) fn of_limits(run_time: Option<f64>, memory_bytes: Option<u64>) -> Self {
+        let limits = LimitsEntry { run_time, memory_bytes, ..LimitsEntry::default() };
+        Self { limits, ..Self::default() }
+    }
+
+    /// A policy with these variables of the environment and rules of the network.
+    #[cfg(feature = "serve")]
+    pub(crate) fn of_environment(
+        env: BTreeMap<String, String>,
+        (allow_net, deny_net): (Vec<String>, Vec<String>),
+    ) -> Self {
+        Self { allow_net, deny_net, env, ..Self::default() }
     }
 
     /// The memory of a session, in bytes.
@@ -320,15 +200,38 @@ impl Policy {
     /// Whether it has what names files, variables and processes of this machine.
     #[cfg(feature = "serve")]
     pub(super) fn has_what_operators_set(&self) -> bool {
-        !self.mounts.is_empty()
-            || !self.allow_env.is_empty()
-            || !self.ca_files.is_empty()
-            || !self.wheels.is_empty()
-            || !self.preload.is_empty()
-            || !self.require.is_empty()
-            || self.offline
-            || self.audit
-            || self.isolation.is_some()
+        let Self {
+            mounts,
+            allow_env,
+            ca_files,
+            wheels,
+            preload,
+            require,
+            offline,
+            audit,
+            isolation,
+            // What clients ask for, as far as the ceiling goes.
+            tools: _,
+            submit: _,
+            allow_net: _,
+            deny_net: _,
+            allow_public_net: _,
+            headers: _,
+            env: _,
+            packages: _,
+            allow_packages: _,
+            limits: _,
+            forkable: _,
+        } = self;
+        !mounts.is_empty()
+            || !allow_env.is_empty()
+            || !ca_files.is_empty()
+            || !wheels.is_empty()
+            || !preload.is_empty()
+            || !require.is_empty()
+            || *offline
+            || *audit
+            || isolation.is_some()
     }
 
     /// Makes the sandbox. `handler` makes what a tool of a name does. `audit` is told of each
@@ -419,7 +322,11 @@ impl Policy {
             preload: self.preload.clone(),
             confined: Vec::new(),
             loaded: Vec::new(),
-            sources: format!("{:?} {:?} {}", self.wheels, self.ca_files, self.offline),
+            sources: Sources {
+                wheels: self.wheels.clone(),
+                ca_files: self.ca_files.clone(),
+                offline: self.offline,
+            },
         }
     }
 
@@ -438,12 +345,36 @@ impl Policy {
     /// sessions have room for all that they import. An image that has imported them has no
     /// templates, which sessions that can be forked need.
     fn may_start_imported(&self, limits: &Limits) -> bool {
-        !self.packages.is_empty()
-            && self.preload.is_empty()
-            && self.env.is_empty()
-            && self.allow_env.is_empty()
-            && !self.audit
-            && self.forkable.is_none()
+        let Self {
+            packages,
+            preload,
+            env,
+            allow_env,
+            audit,
+            forkable,
+            // The interpreter that imports the packages has nothing of these.
+            tools: _,
+            submit: _,
+            mounts: _,
+            allow_net: _,
+            deny_net: _,
+            allow_public_net: _,
+            headers: _,
+            // Where packages come from is a part of what distinguishes engines.
+            ca_files: _,
+            allow_packages: _,
+            wheels: _,
+            offline: _,
+            limits: _,
+            isolation: _,
+            require: _,
+        } = self;
+        !packages.is_empty()
+            && preload.is_empty()
+            && env.is_empty()
+            && allow_env.is_empty()
+            && !audit
+            && forkable.is_none()
             && limits.memory_bytes() >= engines::IMAGE_MEMORY_BYTES
     }
 
@@ -452,53 +383,74 @@ impl Policy {
         mut builder: SandboxBuilder,
         handler: &dyn Fn(&str) -> ToolHandler,
     ) -> Result<SandboxBuilder, Failure> {
-        if let Some(tools) = &self.tools {
-            for tool in tools::read(tools.clone(), handler)? {
-                builder = builder.tool(tool);
-            }
+        for tool in self.tools.iter().flatten() {
+            builder = builder.tool(tool.clone().tool(handler)?);
         }
-        if let Some(submit) = self.submit.as_ref().filter(|submit| !submit.is_none()) {
-            let (name, fields) = tools::read_submit(submit.clone())?;
+        if let Some(submit) = self.submit.clone() {
+            let (name, fields) = submit.function();
             builder = builder.submit_as(name, fields);
         }
         Ok(builder)
     }
 
     fn permissions(&self) -> Result<Permissions, Failure> {
+        let Self {
+            mounts,
+            allow_net,
+            deny_net,
+            allow_public_net,
+            headers,
+            ca_files,
+            env,
+            allow_env,
+            packages,
+            allow_packages,
+            wheels,
+            offline,
+            // What a sandbox has besides its permissions: `build` gives it them.
+            tools: _,
+            submit: _,
+            preload: _,
+            limits: _,
+            isolation: _,
+            require: _,
+            audit: _,
+            forkable: _,
+        } = self;
         let mut permissions = Permissions::none();
-        for mount in &self.mounts {
+        for mount in mounts {
             permissions = permissions.mount(&mount.guest, mount.open()?)?;
         }
-        for rule in &self.allow_net {
+        for rule in allow_net {
             permissions = permissions.allow_net(rule)?;
         }
-        for rule in &self.deny_net {
+        for rule in deny_net {
             permissions = permissions.deny_net(rule)?;
         }
-        if self.allow_public_net {
+        if *allow_public_net {
             permissions = permissions.allow_public_net();
         }
-        for (origin, headers) in &self.headers {
+        for (origin, headers) in headers {
             for (name, value) in headers {
                 permissions = permissions.inject_header(origin, name, value)?;
             }
         }
-        for file in &self.ca_files {
+        for file in ca_files {
             permissions = permissions.ca_file(file)?;
         }
-        for (name, value) in &self.env {
+        for (name, value) in env {
             permissions = permissions.env(name, value);
         }
-        for name in &self.allow_env {
+        for name in allow_env {
             permissions = permissions.allow_env(name)?;
         }
-        for package in self.packages.iter().chain(&self.allow_packages) {
+        for package in packages.iter().chain(allow_packages) {
             permissions = permissions.allow_package(package)?;
         }
-        for directory in &self.wheels {
+        for directory in wheels {
             permissions = permissions.wheels(directory);
         }
-        Ok(if self.offline { permissions.offline_packages() } else { permissions })
+        Ok(if *offline { permissions.offline_packages() } else { permissions })
     }
 }
 

@@ -18,15 +18,16 @@ pub(super) struct Made {
 }
 
 /// A sandbox that is being made, or has been made.
-pub(super) struct SandboxEntry {
-    number: i64,
+pub(crate) struct SandboxEntry {
+    /// What messages call it.
+    name: String,
     made: Mutex<Option<Result<Made, Failure>>>,
     changed: Condvar,
 }
 
 impl SandboxEntry {
-    pub(super) fn new(number: i64) -> Self {
-        Self { number, made: Mutex::default(), changed: Condvar::new() }
+    pub(super) fn new(name: String) -> Self {
+        Self { name, made: Mutex::default(), changed: Condvar::new() }
     }
 
     /// Sets what became of it.
@@ -41,7 +42,7 @@ impl SandboxEntry {
         let made = made.unwrap_or_else(PoisonError::into_inner).clone();
         let made = made.ok_or_else(|| Failure::protocol("the sandbox is not made"))?;
         made.map_err(|failure| Failure {
-            message: format!("sandbox {} could not be made: {}", self.number, failure.message),
+            message: format!("sandbox {} could not be made: {}", self.name, failure.message),
             ..failure
         })
     }

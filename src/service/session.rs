@@ -1,133 +1,159 @@
 //! A session of a client: its commands, in their order, and what works while code runs.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolet::blocking::block_on;
-use isolet::{Cell, InterruptHandle, RunEvent, Session, SessionHandle, Stdin, Syntax, Value};
-use serde::Deserialize;
+use isolet::{InterruptHandle, RunEvent, Session, SessionHandle, Value};
 
-use super::answers::{packages, report, variables};
+use super::answers::{Confinement, Entry, Package, Variable};
 use super::output::Collector;
+use super::reply::Answering;
 use super::sandboxes::SandboxEntry;
-use super::{Failure, Service, execution, lock, tools};
+use super::tools::{SubmitEntry, ToolEntry};
+use super::{Execution, Failure, Listener, Owner, Reply, Run, Service, lock};
 
-/// What a session is asked to do.
+/// What a session is asked to do, and where the answer goes.
 pub(crate) enum Command {
     Open {
         inputs: Vec<(String, Value)>,
         /// The file that it was saved to, if it goes on.
         from: Option<String>,
+        reply: Reply<Confinement>,
     },
-    Close,
-    /// A run that was interrupted before its turn.
-    Interrupted,
-    Reset,
-    /// Copy the session. Its copy gets this number.
+    Close {
+        reply: Reply<()>,
+    },
+    Reset {
+        reply: Reply<Confinement>,
+    },
+    /// Copy the session.
     Fork {
-        copy: i64,
+        copy: Arc<SessionEntry>,
+        reply: Reply<Confinement>,
     },
     /// Save the session to this file.
     Save {
         path: String,
+        reply: Reply<()>,
     },
     Run {
-        code: String,
-        inputs: Vec<(String, Value)>,
-        options: Value,
+        run: Run,
+        listener: Arc<dyn Listener>,
+        reply: Reply<Execution>,
+    },
+    /// A run that was interrupted before its turn.
+    Interrupted {
+        reply: Reply<Execution>,
     },
     Set {
         variables: Vec<(String, Value)>,
+        reply: Reply<()>,
     },
     Get {
         name: String,
+        reply: Reply<Option<Value>>,
     },
     Delete {
         name: String,
+        reply: Reply<bool>,
     },
-    Variables,
+    Variables {
+        reply: Reply<Vec<Variable>>,
+    },
     Complete {
         text: String,
+        reply: Reply<Vec<String>>,
     },
     Register {
-        tools: Value,
+        tools: Vec<ToolEntry>,
+        reply: Reply<()>,
     },
     Submit {
-        submit: Value,
+        submit: SubmitEntry,
+        reply: Reply<()>,
     },
     LoadPackages {
         requirements: Vec<String>,
+        reply: Reply<Vec<Package>>,
     },
     PutFile {
         path: String,
         contents: Vec<u8>,
+        reply: Reply<()>,
     },
     GetFile {
         path: String,
+        reply: Reply<Option<Vec<u8>>>,
     },
     ListFiles {
         path: String,
+        reply: Reply<Vec<Entry>>,
     },
     RemoveFile {
         path: String,
+        reply: Reply<bool>,
     },
+}
+
+impl Command {
+    /// Answers that the command fails.
+    pub(super) fn refuse(self, failure: &Failure) {
+        self.refused(failure)();
+    }
+
+    fn refused(self, failure: &Failure) -> Answering {
+        let failure = failure.clone();
+        match self {
+            Self::Open { reply, .. } | Self::Reset { reply } | Self::Fork { reply, .. } => {
+                reply.with(Err(failure))
+            }
+            Self::Close { reply }
+            | Self::Save { reply, .. }
+            | Self::Set { reply, .. }
+            | Self::Register { reply, .. }
+            | Self::Submit { reply, .. }
+            | Self::PutFile { reply, .. } => reply.with(Err(failure)),
+            Self::Run { reply, .. } | Self::Interrupted { reply } => reply.with(Err(failure)),
+            Self::Get { reply, .. } => reply.with(Err(failure)),
+            Self::Delete { reply, .. } | Self::RemoveFile { reply, .. } => reply.with(Err(failure)),
+            Self::Variables { reply } => reply.with(Err(failure)),
+            Self::Complete { reply, .. } => reply.with(Err(failure)),
+            Self::LoadPackages { reply, .. } => reply.with(Err(failure)),
+            Self::GetFile { reply, .. } => reply.with(Err(failure)),
+            Self::ListFiles { reply, .. } => reply.with(Err(failure)),
+        }
+    }
 }
 
 /// Why a session does not take a command.
 pub(super) enum Refused {
     /// Code runs.
-    Busy,
+    Busy(Box<Command>),
     /// Code runs, and the command can be carried out by [`SessionEntry::look`].
-    Look(Command),
+    Look(Box<Command>),
 }
 
-/// The options of a run.
-#[derive(Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
-struct RunOptions {
-    timeout: Option<f64>,
-    stream: bool,
-    stdin: Option<Input>,
-    argv: Option<Vec<String>>,
-    name: Option<String>,
-    program: bool,
-    keep_variables: bool,
-    allow_return: bool,
-    table_data: bool,
-    syntax: Syntax,
-}
-
-/// Standard input, as text or bytes.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Input {
-    Text(String),
-    Bytes(serde_bytes::ByteBuf),
-}
-
-pub(super) struct SessionEntry {
-    number: i64,
+pub(crate) struct SessionEntry {
     sandbox: Arc<SandboxEntry>,
+    owner: Arc<dyn Owner>,
     queue: Mutex<Queue>,
     /// Notified when a run has ended.
     ended: Condvar,
     /// Locked while a command is carried out.
     session: tokio::sync::Mutex<Option<Session>>,
     handles: Mutex<Option<Handles>>,
-    /// The number of the request whose code runs.
-    run: AtomicI64,
+    /// Who hears of the run, or of the last one.
+    listener: Mutex<Option<Arc<dyn Listener>>>,
     output: Arc<Collector>,
-    /// The copies that it was asked for and that do not exist yet.
-    copies: Mutex<HashMap<i64, Arc<Self>>>,
 }
 
 #[derive(Default)]
 struct Queue {
-    commands: VecDeque<(i64, Command)>,
+    commands: VecDeque<Command>,
     /// Set while a thread carries out commands.
     is_draining: bool,
     /// Set while one of them is carried out.
@@ -142,14 +168,10 @@ struct Queue {
     failure: Option<Failure>,
 }
 
-/// A run under way.
-#[derive(Clone)]
-struct Running {
-    /// The number of its request.
-    request: i64,
-    /// Set before the library is told to interrupt it, in case that it has not begun the run yet.
-    interrupted: Arc<AtomicBool>,
-}
+/// A run under way. Set before the library is told to interrupt it, in case that it has not begun
+/// the run yet.
+#[derive(Clone, Default)]
+pub(super) struct Running(Arc<AtomicBool>);
 
 /// What works from any thread.
 #[derive(Clone)]
@@ -160,40 +182,37 @@ struct Handles {
 }
 
 impl SessionEntry {
-    pub(super) fn new(number: i64, sandbox: Arc<SandboxEntry>) -> Self {
+    pub(super) fn new(sandbox: Arc<SandboxEntry>, owner: Arc<dyn Owner>) -> Self {
         Self {
-            number,
             sandbox,
+            owner,
             queue: Mutex::default(),
             ended: Condvar::new(),
             session: tokio::sync::Mutex::default(),
             handles: Mutex::default(),
-            run: AtomicI64::new(0),
+            listener: Mutex::default(),
             output: Collector::new(),
-            copies: Mutex::default(),
         }
     }
 
-    /// Makes the entry of a copy. Its commands wait until this session has made it.
-    pub(super) fn expect_copy(&self, number: i64) -> Arc<Self> {
-        let copy = Arc::new(Self::new(number, Arc::clone(&self.sandbox)));
+    /// Returns the entry of a copy. Its commands wait until this session has made it.
+    pub(super) fn copied(&self, owner: Arc<dyn Owner>) -> Arc<Self> {
+        let copy = Self::new(Arc::clone(&self.sandbox), owner);
         lock(&copy.queue).is_draining = true;
-        lock(&self.copies).insert(number, Arc::clone(&copy));
-        copy
+        Arc::new(copy)
     }
 
-    /// Gives up a copy that was expected.
-    pub(super) fn expect_no_copy(&self, number: i64) {
-        lock(&self.copies).remove(&number);
+    pub(super) fn name(&self) -> String {
+        self.owner.name()
     }
 
-    pub(super) fn number(&self) -> i64 {
-        self.number
+    pub(super) fn owner(&self) -> &Arc<dyn Owner> {
+        &self.owner
     }
 
-    /// Returns the number of the request whose code runs.
-    pub(super) fn current_run(&self) -> i64 {
-        self.run.load(Ordering::Relaxed)
+    /// Returns who hears of the run, or is asked to call tools without one.
+    pub(super) fn listener(&self) -> Option<Arc<dyn Listener>> {
+        lock(&self.listener).clone().or_else(|| self.owner.listener())
     }
 
     pub(super) fn output(&self) -> &Collector {
@@ -201,16 +220,18 @@ impl SessionEntry {
     }
 
     /// Adds a command. Returns `true` if the caller is to [`drain`](Self::drain) the commands.
-    pub(super) fn push(&self, request: i64, command: Command) -> Result<bool, Refused> {
+    pub(super) fn push(&self, command: Command) -> Result<bool, Refused> {
         let mut queue = lock(&self.queue);
         if queue.running.is_some() {
             match command {
-                Command::Close => {}
-                Command::Get { .. } | Command::Variables => return Err(Refused::Look(command)),
-                _ => return Err(Refused::Busy),
+                Command::Close { .. } => {}
+                Command::Get { .. } | Command::Variables { .. } => {
+                    return Err(Refused::Look(Box::new(command)));
+                }
+                _ => return Err(Refused::Busy(Box::new(command))),
             }
         }
-        queue.commands.push_back((request, command));
+        queue.commands.push_back(command);
         Ok(!mem::replace(&mut queue.is_draining, true))
     }
 
@@ -218,11 +239,10 @@ impl SessionEntry {
     pub(super) async fn drain(self: Arc<Self>, service: Arc<Service>) {
         let mut session = self.session.lock().await;
         while let Some((running, command)) = self.begin_next() {
-            let request = running.request;
-            let result = self.carry_out(&service, &mut session, running, command).await;
+            let answering = self.carry_out(&service, &mut session, running, command).await;
             // Before the client knows, because it may send the next command at once.
             self.end_of_run();
-            service.client.reply(request, result);
+            answering();
         }
     }
 
@@ -238,42 +258,46 @@ impl SessionEntry {
     /// Takes the next command. Without one, nobody carries commands out any more.
     fn begin_next(&self) -> Option<(Running, Command)> {
         let mut queue = lock(&self.queue);
-        let Some((request, command)) = queue.commands.pop_front() else {
+        let Some(command) = queue.commands.pop_front() else {
             queue.is_draining = false;
             return None;
         };
         queue.is_busy = true;
-        let running = Running { request, interrupted: Arc::default() };
+        let running = Running::default();
         if let Command::Run { .. } = command {
             queue.running = Some(running.clone());
         }
         Some((running, command))
     }
 
-    /// Interrupts the run, and those that wait for their turn. Returns the request of the run under
-    /// way.
-    pub(super) fn interrupt(&self) -> Option<i64> {
+    /// Interrupts the run, and those that wait for their turn. Returns the run under way.
+    pub(super) fn interrupt(&self) -> Option<Running> {
         // Locked until the end, so that the run cannot end and another one be hit.
         let mut queue = lock(&self.queue);
-        for (_, command) in &mut queue.commands {
-            if matches!(command, Command::Run { .. }) {
-                *command = Command::Interrupted;
-            }
+        for command in mem::take(&mut queue.commands) {
+            queue.commands.push_back(match command {
+                Command::Run { reply, .. } => Command::Interrupted { reply },
+                other => other,
+            });
         }
-        let running = queue.running.as_ref()?;
-        running.interrupted.store(true, Ordering::SeqCst);
+        let running = queue.running.clone()?;
+        running.0.store(true, Ordering::SeqCst);
         if let Some(handles) = lock(&self.handles).as_ref() {
             handles.interrupt.interrupt();
         }
-        Some(running.request)
+        Some(running)
     }
 
-    /// Waits until the run of a request that was interrupted has ended, and ends the session if it
-    /// goes on.
-    pub(super) fn end_run(&self, request: i64) {
+    /// Interrupts what runs, if anything does.
+    pub(crate) fn interrupt_run(&self) {
+        self.interrupt();
+    }
+
+    /// Waits until a run that was interrupted has ended, and ends the session if it goes on.
+    pub(super) fn end_run(&self, run: &Running) {
         let Some(handles) = lock(&self.handles).clone() else { return };
         let goes_on = |queue: &mut Queue| {
-            queue.running.as_ref().is_some_and(|running| running.request == request)
+            queue.running.as_ref().is_some_and(|running| Arc::ptr_eq(&running.0, &run.0))
         };
         let mut queue = lock(&self.queue);
         queue.waiting += 1;
@@ -300,7 +324,7 @@ impl SessionEntry {
     }
 
     /// Ends the session, in good order if it is idle.
-    pub(super) async fn end(&self) {
+    pub(crate) async fn end(&self) {
         if self.kill_unless_idle() {
             return;
         }
@@ -310,7 +334,7 @@ impl SessionEntry {
     }
 
     /// Ends the session and its run at once.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         lock(&self.queue).is_killed = true;
         if let Some(handles) = lock(&self.handles).as_ref() {
             handles.interrupt.kill();
@@ -318,11 +342,18 @@ impl SessionEntry {
     }
 
     /// Reads variables while code runs.
-    pub(super) async fn look(&self, command: Command) -> Result<Value, Failure> {
-        let handles = lock(&self.handles).clone().ok_or_else(|| self.closed())?;
+    pub(super) async fn look(&self, command: Command) {
+        let Some(handles) = lock(&self.handles).clone() else {
+            return command.refuse(&self.closed());
+        };
         match command {
-            Command::Get { name } => Ok(optional(handles.session.get(&name).await?)),
-            _ => Ok(variables(&handles.session.variables().await?)),
+            Command::Get { name, reply } => {
+                reply.send(handles.session.get(&name).await.map_err(Failure::from));
+            }
+            Command::Variables { reply } => {
+                reply.send(listed(handles.session.variables().await));
+            }
+            other => other.refuse(&Failure::busy(&self.name())),
         }
     }
 
@@ -332,89 +363,79 @@ impl SessionEntry {
         session: &mut Option<Session>,
         running: Running,
         command: Command,
-    ) -> Result<Value, Failure> {
-        if let Command::Open { inputs, from } = command {
-            let opened = self.open(service, inputs, from).await;
-            return match opened {
-                Ok((opened, report)) => {
-                    *session = Some(opened);
-                    Ok(report)
+    ) -> Answering {
+        let command = match command {
+            Command::Open { inputs, from, reply } => {
+                let opened = self.open(service, inputs, from).await;
+                return reply.with(match opened {
+                    Ok((opened, report)) => {
+                        *session = Some(opened);
+                        Ok(report)
+                    }
+                    Err(failure) => {
+                        lock(&self.queue).failure = Some(failure.clone());
+                        Err(failure)
+                    }
+                });
+            }
+            Command::Close { reply } => {
+                if let Some(mut session) = session.take() {
+                    session.close().await;
                 }
-                Err(failure) => {
-                    lock(&self.queue).failure = Some(failure.clone());
-                    Err(failure)
-                }
-            };
-        }
-        if let Command::Close = command {
-            if let Some(mut session) = session.take() {
-                session.close().await;
+                self.forget(service);
+                return reply.with(Ok(()));
             }
-            self.forget(service);
-            return Ok(Value::None);
-        }
-        if let Command::Interrupted = command {
-            return Ok(execution::interrupted());
-        }
-        if let Command::Fork { copy } = command {
-            let copied = match session {
-                Some(session) => session.fork().await.map_err(Failure::from),
-                None => Err(self.closed()),
-            };
-            let Some(copy) = lock(&self.copies).remove(&copy) else { return Err(self.closed()) };
-            return copy.begin_as_copy(service, copied).await;
-        }
-        let session = session.as_mut().ok_or_else(|| self.closed())?;
-        let done = match command {
-            Command::Reset => return self.reset(service, session).await,
-            Command::Run { code, inputs, options } => {
-                return self.run(service, session, running, code, inputs, options).await;
-            }
-            Command::Save { path } => session.save(path).await.map(|()| Value::None)?,
-            Command::Set { variables } => {
-                session.set_many(variables).await.map(|()| Value::None)?
-            }
-            Command::Get { name } => optional(session.get(&name).await?),
-            Command::Delete { name } => session.delete(&name).await?.into(),
-            Command::Variables => variables(&session.variables().await?),
-            Command::Complete { text } => session.complete(text).await?.into(),
-            Command::Register { tools } => {
-                for tool in tools::read(tools, &|name| service.tool_handler(name))? {
-                    session.register(tool).await?;
-                }
-                Value::None
-            }
-            Command::Submit { submit } => {
-                let (name, fields) = tools::read_submit(submit)?;
-                session.set_submit_as(name, fields).await?;
-                Value::None
-            }
-            Command::LoadPackages { requirements } => {
-                packages(&session.load_packages(&requirements).await?)
-            }
-            Command::PutFile { path, contents } => {
-                session.files().put(&path, contents).await?;
-                Value::None
-            }
-            Command::GetFile { path } => {
-                session.files().get(&path).await?.map_or(Value::None, Value::Bytes)
-            }
-            Command::ListFiles { path } => {
-                let entry = |entry: isolet::FileEntry| {
-                    Value::dict([
-                        ("name", entry.name.into()),
-                        ("is_dir", entry.is_directory.into()),
-                        ("size", execution::int(entry.size)),
-                    ])
+            Command::Interrupted { reply } => return reply.with(Ok(Execution::interrupted())),
+            Command::Fork { copy, reply } => {
+                let copied = match session {
+                    Some(session) => session.fork().await.map_err(Failure::from),
+                    None => Err(self.closed()),
                 };
-                Value::List(session.files().list(&path).await?.into_iter().map(entry).collect())
+                return reply.with(copy.begin_as_copy(service, copied).await);
             }
-            Command::RemoveFile { path } => session.files().remove(&path).await?.into(),
-            Command::Open { .. } | Command::Close | Command::Interrupted | Command::Fork { .. } => {
-                Value::None
-            }
+            command => command,
         };
-        Ok(done)
+        let Some(session) = session.as_mut() else { return command.refused(&self.closed()) };
+        match command {
+            Command::Reset { reply } => reply.with(self.reset(service, session).await),
+            Command::Run { run, listener, reply } => {
+                reply.with(self.run(service, session, running, run, listener).await)
+            }
+            Command::Save { path, reply } => reply.with(done(session.save(path).await)),
+            Command::Set { variables, reply } => {
+                reply.with(done(session.set_many(variables).await))
+            }
+            Command::Get { name, reply } => reply.with(done(session.get(&name).await)),
+            Command::Delete { name, reply } => reply.with(done(session.delete(&name).await)),
+            Command::Variables { reply } => reply.with(listed(session.variables().await)),
+            Command::Complete { text, reply } => reply.with(done(session.complete(text).await)),
+            Command::Register { tools, reply } => {
+                reply.with(register(service, session, tools).await)
+            }
+            Command::Submit { submit, reply } => {
+                let (name, fields) = submit.function();
+                reply.with(done(session.set_submit_as(name, fields).await))
+            }
+            Command::LoadPackages { requirements, reply } => {
+                let loaded = done(session.load_packages(&requirements).await);
+                reply.with(loaded.map(|all| all.into_iter().map(Package::from).collect()))
+            }
+            Command::PutFile { path, contents, reply } => {
+                reply.with(done(session.files().put(&path, contents).await))
+            }
+            Command::GetFile { path, reply } => reply.with(done(session.files().get(&path).await)),
+            Command::ListFiles { path, reply } => {
+                let found = done(session.files().list(&path).await);
+                reply.with(found.map(|all| all.into_iter().map(Entry::from).collect()))
+            }
+            Command::RemoveFile { path, reply } => {
+                reply.with(done(session.files().remove(&path).await))
+            }
+            Command::Open { .. }
+            | Command::Close { .. }
+            | Command::Interrupted { .. }
+            | Command::Fork { .. } => command.refused(&self.closed()),
+        }
     }
 
     async fn open(
@@ -422,7 +443,7 @@ impl SessionEntry {
         service: &Service,
         inputs: Vec<(String, Value)>,
         from: Option<String>,
-    ) -> Result<(Session, Value), Failure> {
+    ) -> Result<(Session, Confinement), Failure> {
         let made = self.sandbox.wait()?;
         let mut session = match from {
             Some(path) => made.sandbox.restore(path).await?,
@@ -435,7 +456,7 @@ impl SessionEntry {
         if !inputs.is_empty() {
             session.set_many(inputs).await?;
         }
-        let report = report(session.isolation());
+        let report = session.isolation().into();
         Ok((session, report))
     }
 
@@ -444,11 +465,11 @@ impl SessionEntry {
         self: &Arc<Self>,
         service: &Arc<Service>,
         copied: Result<Session, Failure>,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Confinement, Failure> {
         let begun = copied.and_then(|copied| {
             let made = self.sandbox.wait()?;
             self.introduce(service, &copied, made.grace)?;
-            let report = report(copied.isolation());
+            let report = Confinement::from(copied.isolation());
             Ok((copied, report))
         });
         let begun = match begun {
@@ -472,7 +493,7 @@ impl SessionEntry {
         self: &Arc<Self>,
         service: &Service,
         session: &mut Session,
-    ) -> Result<Value, Failure> {
+    ) -> Result<Confinement, Failure> {
         let made = self.sandbox.wait()?;
         self.forget(service);
         lock(&self.queue).is_killed = false;
@@ -481,7 +502,7 @@ impl SessionEntry {
         if !made.packages.is_empty() {
             session.load_packages(&made.packages).await?;
         }
-        Ok(report(session.isolation()))
+        Ok(session.isolation().into())
     }
 
     /// Makes the interpreter of the session known to tools and to other threads.
@@ -508,48 +529,17 @@ impl SessionEntry {
         self: &Arc<Self>,
         service: &Service,
         session: &mut Session,
-        running: Running,
-        code: String,
-        inputs: Vec<(String, Value)>,
-        options: Value,
-    ) -> Result<Value, Failure> {
-        let options =
-            if options.is_none() { RunOptions::default() } else { read_options(options)? };
-        let Running { request, interrupted } = running;
-        let mut cell = Cell::new(code).syntax(options.syntax);
-        cell = cell.inputs(inputs).interrupt_flag(interrupted);
-        if let Some(argv) = options.argv.or_else(|| options.program.then(Vec::new)) {
-            let program = options.name.clone().unwrap_or_default();
-            cell = cell.argv(std::iter::once(program).chain(argv));
+        Running(interrupted): Running,
+        run: Run,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Execution, Failure> {
+        let (streams, has_value) = (run.options.stream, !run.options.program);
+        let cell = run.cell()?.interrupt_flag(interrupted);
+        *lock(&self.listener) = Some(Arc::clone(&listener));
+        if !streams {
+            return Ok(Execution::of(session.run(cell).await?, has_value));
         }
-        if let Some(name) = options.name {
-            cell = cell.name(name);
-        }
-        if options.program {
-            cell = cell.program();
-        }
-        if options.keep_variables {
-            cell = cell.keep_variables();
-        }
-        if options.allow_return {
-            cell = cell.allow_return();
-        }
-        if options.table_data {
-            cell = cell.table_data();
-        }
-        if let Some(seconds) = options.timeout {
-            cell = cell.timeout(execution::duration("timeout", seconds)?);
-        }
-        match options.stdin {
-            Some(Input::Text(text)) => cell = cell.stdin(Stdin::from_bytes(text)),
-            Some(Input::Bytes(bytes)) => cell = cell.stdin(Stdin::from_bytes(bytes.into_vec())),
-            None => {}
-        }
-        self.run.store(request, Ordering::Relaxed);
-        if !options.stream {
-            return Ok(execution::to_value(session.run(cell).await?, !options.program));
-        }
-        self.output.begin(request);
+        self.output.begin(Arc::clone(&listener));
         let mut run = session.run_streaming(cell);
         while let Some(event) = run.next().await {
             match event {
@@ -557,34 +547,47 @@ impl SessionEntry {
                     self.output.push(chunk.stream, chunk.bytes, &service.flusher);
                 }
                 RunEvent::Display(display) => {
-                    self.output.flush(&*service.client, false);
-                    service.client.display(request, &display);
+                    self.output.flush(false);
+                    listener.display(display.into());
                 }
                 _ => {}
             }
         }
         let execution = run.finish().await;
-        self.output.flush(&*service.client, true);
-        Ok(execution::to_value(execution?, !options.program))
+        self.output.flush(true);
+        Ok(Execution::of(execution?, has_value))
     }
 
     fn closed(&self) -> Failure {
-        let number = self.number;
+        let name = self.name();
         match &lock(&self.queue).failure {
             Some(failure) => Failure::closed(format!(
-                "session {number} could not start: {}; make a new one",
+                "session {name} could not start: {}; make a new one",
                 failure.message
             )),
-            None => Failure::closed(format!("session {number} is closed, make a new one")),
+            None => Failure::closed(format!("session {name} is closed, make a new one")),
         }
     }
 }
 
-fn read_options(options: Value) -> Result<RunOptions, Failure> {
-    isolet::from_value(options)
-        .map_err(|error| Failure::config(format!("the options of a run are invalid: {error}")))
+async fn register(
+    service: &Arc<Service>,
+    session: &mut Session,
+    tools: Vec<ToolEntry>,
+) -> Result<(), Failure> {
+    let handler = |name: &str| service.tool_handler(name);
+    // All are read before the first one is there.
+    let tools = tools.into_iter().map(|tool| tool.tool(&handler));
+    for tool in tools.collect::<Result<Vec<_>, _>>()? {
+        session.register(tool).await?;
+    }
+    Ok(())
 }
 
-fn optional(value: Option<Value>) -> Value {
-    Value::List(value.into_iter().collect())
+fn listed(found: Result<Vec<isolet::Variable>, isolet::Error>) -> Result<Vec<Variable>, Failure> {
+    Ok(found?.into_iter().map(Variable::from).collect())
+}
+
+fn done<T>(result: Result<T, isolet::Error>) -> Result<T, Failure> {
+    Ok(result?)
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use isolet::{Param, Tool, ToolContext, ToolError, ToolSpec, TypeHint, Value};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Failure, Service, execution};
+use super::{Failure, Service, execution, plain};
 
 /// A tool as a client describes it.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Tool))]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToolEntry {
+pub(crate) struct ToolEntry {
     name: String,
     /// Its docstring.
     #[serde(default)]
@@ -20,7 +20,7 @@ pub(super) struct ToolEntry {
     #[serde(default)]
     parameters: Vec<ParamEntry>,
     /// A JSON schema of what it returns.
-    #[serde(default)]
+    #[serde(default, serialize_with = "plain::value")]
     #[cfg_attr(feature = "serve", schema(value_type = Option<Object>))]
     returns: Value,
     #[serde(default)]
@@ -34,7 +34,7 @@ pub(super) struct ToolEntry {
 }
 
 /// A parameter of a tool, or a field of a submission.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Parameter))]
 #[serde(deny_unknown_fields)]
 struct ParamEntry {
@@ -42,11 +42,16 @@ struct ParamEntry {
     #[serde(default)]
     doc: String,
     /// A JSON schema of the argument.
-    #[serde(default)]
+    #[serde(default, serialize_with = "plain::value")]
     #[cfg_attr(feature = "serve", schema(value_type = Option<Object>))]
     schema: Value,
     /// The argument of a call that passes none.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "plain::optional"
+    )]
     #[cfg_attr(feature = "serve", schema(value_type = serde_json::Value))]
     default: Option<Value>,
     /// Calls may leave it out.
@@ -60,7 +65,7 @@ struct ParamEntry {
 }
 
 /// How calls pass an argument.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = ParameterKind))]
 #[serde(rename_all = "snake_case")]
 enum KindEntry {
@@ -73,7 +78,7 @@ enum KindEntry {
 }
 
 /// How the guest calls a tool.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = ToolStyle))]
 #[serde(rename_all = "snake_case")]
 enum StyleEntry {
@@ -83,10 +88,10 @@ enum StyleEntry {
 }
 
 /// How the result of a run is submitted.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(as = Submit))]
 #[serde(deny_unknown_fields)]
-pub(super) struct SubmitEntry {
+pub(crate) struct SubmitEntry {
     /// The name of the function, `SUBMIT` by default.
     #[serde(default = "submit_name")]
     name: String,
@@ -113,25 +118,28 @@ pub(super) type ToolHandler = Arc<
         + Sync,
 >;
 
-/// Reads a list of tools. `handler` makes what a tool of a name does.
-pub(super) fn read(
-    tools: Value,
-    handler: &dyn Fn(&str) -> ToolHandler,
-) -> Result<Vec<Tool>, Failure> {
-    let entries: Vec<ToolEntry> = isolet::from_value(tools)
-        .map_err(|error| Failure::config(format!("the tools are invalid: {error}")))?;
-    entries.into_iter().map(|entry| entry.tool(handler)).collect()
-}
+impl SubmitEntry {
+    /// Reads how the result of a run is submitted.
+    pub(crate) fn read(submit: Value) -> Result<Self, Failure> {
+        isolet::from_value(submit)
+            .map_err(|error| Failure::config(format!("`submit` is invalid: {error}")))
+    }
 
-/// Reads the name of the function that submits, and its fields.
-pub(super) fn read_submit(submit: Value) -> Result<(String, Vec<Param>), Failure> {
-    let entry: SubmitEntry = isolet::from_value(submit)
-        .map_err(|error| Failure::config(format!("`submit` is invalid: {error}")))?;
-    Ok((entry.name, entry.fields.into_iter().map(ParamEntry::param).collect()))
+    /// Returns the name of the function that submits, and its fields.
+    pub(super) fn function(self) -> (String, Vec<Param>) {
+        (self.name, self.fields.into_iter().map(ParamEntry::param).collect())
+    }
 }
 
 impl ToolEntry {
-    fn tool(self, handler: &dyn Fn(&str) -> ToolHandler) -> Result<Tool, Failure> {
+    /// Reads a list of tools.
+    pub(crate) fn read(tools: Value) -> Result<Vec<Self>, Failure> {
+        isolet::from_value(tools)
+            .map_err(|error| Failure::config(format!("the tools are invalid: {error}")))
+    }
+
+    /// Returns the tool. `handler` makes what a tool of a name does.
+    pub(super) fn tool(self, handler: &dyn Fn(&str) -> ToolHandler) -> Result<Tool, Failure> {
         let mut spec = ToolSpec::new(&self.name).doc(self.doc);
         spec = spec.returns(TypeHint::from_json_schema(&self.returns));
         if self.style == StyleEntry::Async {
@@ -172,25 +180,26 @@ impl ParamEntry {
 }
 
 impl Service {
-    /// Returns what the tool of this name does: it asks the client.
-    pub(super) fn tool_handler(self: &Arc<Self>, name: &str) -> ToolHandler {
+    /// Returns what the tool of this name does: it asks who hears of the run.
+    pub(super) fn tool_handler(&self, name: &str) -> ToolHandler {
         let name: Arc<str> = name.into();
-        let (client, calls) = (Arc::clone(&self.client), Arc::clone(&self.calls));
-        let guests = Arc::clone(&self.guests);
+        let (calls, guests) = (Arc::clone(&self.calls), Arc::clone(&self.guests));
         Arc::new(move |arguments, context| {
-            let name = Arc::clone(&name);
-            let (client, calls) = (Arc::clone(&client), Arc::clone(&calls));
+            let (name, calls) = (Arc::clone(&name), Arc::clone(&calls));
             let entry = guests.get(context.session_id());
             Box::pin(async move {
                 let gone = || ToolError::new("RuntimeError", "the session's owner has gone");
                 let entry = entry.ok_or_else(gone)?;
-                let call = calls.begin(&client);
                 // What was written before the call comes before it. The run's thread takes output
                 // first whenever it has a choice.
                 tokio::task::yield_now().await;
-                entry.output().flush(&*client, false);
-                let run = entry.current_run();
-                client.call(call.number(), entry.number(), run, &name, arguments);
+                entry.output().flush(false);
+                let listener = entry.listener();
+                let call = listener.and_then(|its| calls.ask(&entry, its, &name, arguments));
+                let call = call.ok_or_else(|| {
+                    let text = format!("nobody answers `{name}`: the run's events are not read");
+                    ToolError::new("RuntimeError", text)
+                })?;
                 call.answer().await.ok_or_else(gone)?
             })
         })

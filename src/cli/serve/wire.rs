@@ -3,17 +3,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use isolet::Value;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::value::RawValue;
 
 use crate::cli::frames::MAX_BYTES;
 use crate::cli::json_text;
 use crate::cli::mcp::wire::mended;
-
-const BYTES: &str = "$bytes";
-const FLOAT: &str = "$float";
-const DICT: &str = "$dict";
+use crate::service::{BYTES, DICT, FLOAT, Marshal, tokens};
 
 /// How messages are encoded: as JSON, or in Python's `marshal` format, version 2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -69,25 +65,32 @@ impl Wire {
         }
     }
 
-    /// Appends an encoded message.
-    pub(super) fn encode(self, message: &Value, to: &mut Vec<u8>) {
+    /// Appends an encoded message. Values of guests in it are [`Plain`](crate::service::Plain).
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason if the encoding has no form for it: a list of 2³¹ items.
+    pub(super) fn encode(
+        self,
+        message: &(impl Serialize + ?Sized),
+        to: &mut Vec<u8>,
+    ) -> Result<(), String> {
         match self {
-            Self::Marshal => message.write_marshal(to),
-            Self::Json => {
-                // Writing to a vector does not fail, and every value has a form.
-                let _ = serde_json::to_writer(to, &ToJson(message));
+            Self::Marshal => {
+                tokens(message, &mut Marshal(to)).map_err(|stopped| stopped.to_string())
             }
+            Self::Json => serde_json::to_writer(to, message).map_err(|error| error.to_string()),
         }
     }
 }
 
 #[cfg(feature = "serve")]
 impl Wire {
-    /// Returns how many bytes a value has as JSON.
-    pub(super) fn json_length(value: &Value) -> u64 {
+    /// Returns how many bytes something has as JSON.
+    pub(super) fn json_length(of: &(impl Serialize + ?Sized)) -> u64 {
         let mut length = Length(0);
         // Counting does not fail.
-        let _ = serde_json::to_writer(&mut length, &ToJson(value));
+        let _ = serde_json::to_writer(&mut length, of);
         length.0
     }
 }
@@ -158,79 +161,10 @@ fn marked(items: &[(Value, Value)]) -> Option<(&'static str, &Value)> {
     [BYTES, FLOAT, DICT].into_iter().find(|mark| mark == key).map(|mark| (mark, item))
 }
 
-/// Writes a value as JSON without loss.
-struct ToJson<'a>(&'a Value);
-
-impl Serialize for ToJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Bool(flag) => serializer.serialize_bool(*flag),
-            Value::Int(number) => serializer.serialize_i64(*number),
-            Value::BigInt(number) => match RawValue::from_string(number.to_string()) {
-                Ok(digits) => digits.serialize(serializer),
-                // Too long for decimal.
-                Err(_) => serializer.serialize_str(&number.to_string()),
-            },
-            Value::Float(number) if number.is_finite() => serializer.serialize_f64(*number),
-            Value::Float(number) => {
-                let text = if number.is_nan() {
-                    "nan"
-                } else if *number > 0.0 {
-                    "inf"
-                } else {
-                    "-inf"
-                };
-                mark(serializer, FLOAT, &text)
-            }
-            Value::Str(text) => serializer.serialize_str(text),
-            Value::Bytes(bytes) => mark(serializer, BYTES, &STANDARD.encode(bytes)),
-            Value::List(items) => {
-                let mut list = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    list.serialize_element(&ToJson(item))?;
-                }
-                list.end()
-            }
-            Value::Dict(items) => {
-                let is_plain = items.iter().all(|(key, _)| key.as_str().is_some());
-                let is_like_a_mark = matches!(
-                    items.as_slice(), [(Value::Str(key), _)] if key.starts_with('$')
-                );
-                if !is_plain || is_like_a_mark {
-                    return mark(serializer, DICT, &Pairs(items));
-                }
-                let mut map = serializer.serialize_map(Some(items.len()))?;
-                for (key, item) in items {
-                    map.serialize_entry(key.as_str().unwrap_or_default(), &ToJson(item))?;
-                }
-                map.end()
-            }
-            _ => serializer.serialize_unit(),
-        }
-    }
-}
-
-struct Pairs<'a>(&'a [(Value, Value)]);
-
-impl Serialize for Pairs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|(key, item)| [ToJson(key), ToJson(item)]))
-    }
-}
-
-fn mark<S: Serializer>(
-    serializer: S,
-    name: &str,
-    value: &impl Serialize,
-) -> Result<S::Ok, S::Error> {
-    let mut map = serializer.serialize_map(Some(1))?;
-    map.serialize_entry(name, value)?;
-    map.end()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Plain;
 
     #[test]
     fn every_value_passes_through_both_encodings_without_loss() {
@@ -247,11 +181,11 @@ mod tests {
         ]);
         for wire in [Wire::Json, Wire::Marshal] {
             let mut bytes = Vec::new();
-            wire.encode(&value, &mut bytes);
+            wire.encode(&Plain(value.clone()), &mut bytes).unwrap();
             assert_eq!(wire.decode(&bytes).unwrap(), value, "{wire:?}");
         }
         let mut nan = Vec::new();
-        Wire::Json.encode(&Value::Float(f64::NAN), &mut nan);
+        Wire::Json.encode(&Plain(Value::Float(f64::NAN)), &mut nan).unwrap();
         assert_eq!(nan, br#"{"$float":"nan"}"#);
     }
 
@@ -271,7 +205,7 @@ mod tests {
         }
         let message = Value::List(vec!["run".into(), 5.into(), Value::from(1.5)]);
         let mut bytes = Vec::new();
-        Wire::Marshal.encode(&message, &mut bytes);
+        Wire::Marshal.encode(&Plain(message), &mut bytes).unwrap();
         bytes.pop();
         assert!(Wire::Marshal.decode(&bytes).is_err());
         assert_eq!(Wire::Marshal.head(&bytes), Some(("run".to_owned(), 5)));

@@ -4,12 +4,12 @@
 //! is used up, nothing starts and no access is allowed.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use isolet::AuditEvent;
 
-use super::super::lock;
+use super::super::{Listener, Owner, lock};
 use super::Refusal;
 
 /// The time that a tenant's quota is for.
@@ -57,8 +57,6 @@ pub(crate) enum Outage {
 pub(super) struct Audit {
     sink: Option<Box<dyn Sink>>,
     outage: Outage,
-    /// The tenant and the id of each session, by its number at the service.
-    sessions: Mutex<HashMap<i64, (String, String)>>,
     tenants: Mutex<HashMap<String, Share>>,
 }
 
@@ -102,20 +100,6 @@ impl Audit {
         }
     }
 
-    /// Says whose session a number is from now on.
-    pub(super) fn name(&self, number: i64, tenant: &str, id: &str) {
-        if self.is_on() {
-            lock(&self.sessions).insert(number, (tenant.to_owned(), id.to_owned()));
-        }
-    }
-
-    /// Says that there is no session of this number any more.
-    pub(super) fn forget(&self, number: i64) {
-        if self.is_on() {
-            lock(&self.sessions).remove(&number);
-        }
-    }
-
     /// Says whether what a tenant does can be logged.
     pub(super) fn check(&self, tenant: &str) -> Result<(), Refusal> {
         let Some(sink) = &self.sink else { return Ok(()) };
@@ -130,10 +114,9 @@ impl Audit {
         }
     }
 
-    /// Says whether an access of a session, by its number at the service, can be logged.
-    pub(super) fn check_access(&self, number: i64) -> Result<(), String> {
-        let tenant = lock(&self.sessions).get(&number).map(|(tenant, _)| tenant.clone());
-        match self.check(tenant.as_deref().unwrap_or_default()) {
+    /// Says whether an access of a tenant's session can be logged.
+    fn check_access(&self, tenant: &str) -> Result<(), String> {
+        match self.check(tenant) {
             Ok(()) => Ok(()),
             Err(Refusal::AuditQuota(quota, _)) => Err(over_quota(quota)),
             // The guest learns nothing of the host's disks.
@@ -161,14 +144,6 @@ impl Audit {
         }
     }
 
-    /// Writes an access of a session, by its number at the service.
-    pub(super) fn access(&self, number: i64, event: &AuditEvent) {
-        let named = lock(&self.sessions).get(&number).cloned();
-        if let Some((tenant, id)) = named {
-            self.write(&tenant, &id, &AuditRecord::Access(event));
-        }
-    }
-
     /// Tries to write what is kept. Called from time to time, so that it also happens where nobody
     /// asks for anything.
     pub(super) fn keep_up(&self) {
@@ -186,6 +161,40 @@ impl Audit {
     }
 }
 
+/// Whose a session is, in the log.
+pub(super) struct Owns {
+    audit: Arc<Audit>,
+    tenant: String,
+    id: String,
+}
+
+impl Owns {
+    pub(super) fn new(audit: &Arc<Audit>, tenant: &str, id: &str) -> Self {
+        Self { audit: Arc::clone(audit), tenant: tenant.to_owned(), id: id.to_owned() }
+    }
+}
+
+impl Owner for Owns {
+    fn name(&self) -> String {
+        self.id.clone()
+    }
+
+    fn audit(&self, event: &AuditEvent) {
+        // What is known of no session is nobody's.
+        if !self.id.is_empty() {
+            self.audit.write(&self.tenant, &self.id, &AuditRecord::Access(event));
+        }
+    }
+
+    fn may_access(&self) -> Result<(), String> {
+        self.audit.check_access(&self.tenant)
+    }
+
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        None
+    }
+}
+
 /// Says that a tenant may have nothing more logged, and so may do nothing that is logged.
 pub(crate) fn over_quota(quota: u64) -> String {
     format!("bytes of the audit log in a day by this key: limit {quota}")
@@ -193,7 +202,6 @@ pub(crate) fn over_quota(quota: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -217,8 +225,6 @@ mod tests {
     fn audit(told: &Told, outage: Outage) -> Audit {
         let audit = Audit::new(Some(Box::new(told.clone())), outage);
         audit.set_quotas([("a", 30), ("b", 1000)].into_iter());
-        audit.name(1, "a", "one");
-        audit.name(2, "b", "two");
         audit
     }
 
@@ -226,7 +232,7 @@ mod tests {
     fn a_tenant_has_its_own_part_of_the_log_and_no_other_misses_it() {
         let audit = audit(&Told::default(), Outage::Refuse);
         for _ in 0..3 {
-            assert!(audit.check("a").is_ok() && audit.check_access(1).is_ok());
+            assert!(audit.check("a").is_ok() && audit.check_access("a").is_ok());
             audit.write("a", "one", &AuditRecord::Ran("completed"));
         }
         let refusal = audit.check("a").unwrap_err();
@@ -234,8 +240,8 @@ mod tests {
             matches!(refusal, Refusal::AuditQuota(30, after) if after <= DAY && after > DAY / 2),
             "{refusal:?}"
         );
-        assert_eq!(audit.check_access(1), Err(over_quota(30)));
-        assert!(audit.check("b").is_ok() && audit.check_access(2).is_ok());
+        assert_eq!(audit.check_access("a"), Err(over_quota(30)));
+        assert!(audit.check("b").is_ok() && audit.check_access("b").is_ok());
         audit.set_quotas([("a", 31)].into_iter());
         assert!(audit.check("a").is_ok());
     }
@@ -249,9 +255,9 @@ mod tests {
         let refusal = strict.check("b").unwrap_err();
         assert!(matches!(&refusal, Refusal::Unlogged(why) if why == "no room"), "{refusal:?}");
         // What is known of no session is not allowed either.
-        assert!(strict.check_access(2).is_err() && strict.check_access(9).is_err());
-        assert!(lenient.check("b").is_ok() && lenient.check_access(2).is_ok());
+        assert!(strict.check_access("b").is_err() && strict.check_access("").is_err());
+        assert!(lenient.check("b").is_ok() && lenient.check_access("b").is_ok());
         told.0.store(false, Ordering::Relaxed);
-        assert!(strict.check("b").is_ok() && strict.check_access(2).is_ok());
+        assert!(strict.check("b").is_ok() && strict.check_access("b").is_ok());
     }
 }

@@ -1,9 +1,10 @@
 //! What the sessions of a tenant may be allowed at most.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::super::Failure;
-use super::super::policy::{LimitsEntry, Policy};
+use super::super::limits::LimitsEntry;
+use super::super::policy::Policy;
 
 /// What the policy of a session may have. Nothing, unless the operator says so.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -27,7 +28,7 @@ const OPERATORS: &str = "`mounts`, `allow_env`, `ca_files`, `wheels`, `offline`,
 
 /// What a session gets as far as the ceiling allows: what other protocols' clients have without
 /// asking for it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct ImplicitGrants {
     pub(crate) public_net: bool,
     /// That the packages which the ceiling names can be loaded.
@@ -56,27 +57,50 @@ impl Ceiling {
         let most = self.limits(base, grants);
         self.check(&asked, &most)?;
         let mut policy = base.clone();
-        policy.tools = asked.tools.or(policy.tools);
-        policy.submit = asked.submit.or(policy.submit);
-        policy.allow_net.extend(asked.allow_net);
-        policy.deny_net.extend(asked.deny_net);
-        policy.allow_public_net |= asked.allow_public_net;
+        let Policy {
+            tools,
+            submit,
+            allow_net,
+            deny_net,
+            allow_public_net,
+            headers,
+            env,
+            packages,
+            allow_packages,
+            limits: asked_limits,
+            forkable,
+            // `check` has refused these.
+            mounts: _,
+            ca_files: _,
+            allow_env: _,
+            preload: _,
+            wheels: _,
+            offline: _,
+            isolation: _,
+            require: _,
+            audit: _,
+        } = asked;
+        policy.tools = tools.or(policy.tools);
+        policy.submit = submit.or(policy.submit);
+        policy.allow_net.extend(allow_net);
+        policy.deny_net.extend(deny_net);
+        policy.allow_public_net |= allow_public_net;
         policy.allow_public_net |= grants.public_net && self.allow_public_net;
-        for (origin, headers) in asked.headers {
+        for (origin, headers) in headers {
             policy.headers.entry(origin).or_default().extend(headers);
         }
-        policy.env.extend(asked.env);
-        policy.packages.extend(asked.packages);
-        policy.allow_packages.extend(asked.allow_packages);
+        policy.env.extend(env);
+        policy.packages.extend(packages);
+        policy.allow_packages.extend(allow_packages);
         if grants.packages {
             let named = self.packages.iter().filter(|name| *name != "*");
             policy.allow_packages.extend(named.cloned());
         }
-        policy.forkable = asked.forkable.or(policy.forkable);
+        policy.forkable = forkable.or(policy.forkable);
         let mut limits = LimitsEntry::of_node();
         limits.replace(LimitsEntry::of_run_time(grants.run_time));
         limits.replace(policy.limits);
-        limits.replace(asked.limits);
+        limits.replace(asked_limits);
         limits.lower(&most);
         policy.limits = limits;
         Ok(policy)

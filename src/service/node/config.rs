@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use isolet::Value;
 use serde::Deserialize;
 
 use super::super::Policy;
@@ -68,7 +67,7 @@ pub(crate) struct Config {
     /// Where paused sessions and snapshots are kept.
     store: Option<StoreEntry>,
     /// What all sessions have.
-    policy: Value,
+    policy: Policy,
     /// What clients may ask for besides.
     ceiling: Ceiling,
     tenants: BTreeMap<String, TenantEntry>,
@@ -92,7 +91,7 @@ impl Default for Config {
             audit_log: None,
             audit_outage: Outage::Refuse,
             store: None,
-            policy: Value::Dict(Vec::new()),
+            policy: Policy::default(),
             ceiling: Ceiling::default(),
             tenants: BTreeMap::new(),
         }
@@ -232,7 +231,7 @@ impl Config {
             ttl: seconds("ttl", self.ttl)?,
             idle: seconds("idle", self.idle)?,
             drain: seconds("drain", self.drain)?,
-            policy: Policy::read(self.policy).map_err(|failure| failure.message)?,
+            policy: self.policy,
             tenants: Tenants::new(self.tenants, &self.ceiling)?,
         })
     }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use isolet::Value;
 use tokio::sync::OwnedMutexGuard;
 
-use super::super::{Failure, Request, lock};
-use super::guest::{ENTER, FORGET, Raised, SET_ENVIRON};
-use super::{Awaited, NewRun, Node, Refusal, SessionLease, Streamed};
+use super::super::{Execution, Failure, Run, Service, SessionEntry, lock};
+use super::guest::{ENTER, EntryKind, FORGET, Raised, SET_ENVIRON};
+use super::{Awaited, Node, Refusal, SessionLease, Streamed};
 
 /// The context that every session has.
 const FIRST: &str = "default";
@@ -94,8 +94,7 @@ impl Node {
     ) -> Result<Context, Refusal> {
         let directory = directory.unwrap_or_else(|| HOME.to_owned());
         let found = self.look(session, &directory).await?;
-        let kind = found.as_ref().map(|entry| entry.get("kind").and_then(Value::as_str));
-        if !matches!(kind, Ok(Some("dir" | "link"))) {
+        if !found.is_ok_and(|entry| matches!(entry.kind, EntryKind::Dir | EntryKind::Link)) {
             let text = format!("there is no directory `{directory}`");
             return Err(Refusal::Unreadable(text));
         }
@@ -142,7 +141,7 @@ impl Node {
         let context = contexts.get(id)?;
         let is_current = lock(&contexts.state).current == id;
         let arguments = vec![id.into(), is_current.into(), context.directory.into()];
-        done(self.call(session, FORGET, arguments).await?)?;
+        done(self.call::<()>(session, FORGET, arguments).await?)?;
         let mut state = lock(&contexts.state);
         if let Some(context) = state.contexts.iter_mut().find(|context| context.id == id) {
             context.runs = 0;
@@ -158,7 +157,7 @@ impl Node {
         turn: Turn,
         context: Option<&str>,
         environ: Vec<(String, String)>,
-        run: NewRun,
+        run: Run,
     ) -> Result<(Streamed, u64), Refusal> {
         let id = context.unwrap_or(FIRST);
         self.prepare(&session, id, environ).await?;
@@ -183,8 +182,8 @@ impl Node {
     pub(crate) async fn run_in_turn(
         self: &Arc<Self>,
         session: &SessionLease,
-        run: NewRun,
-    ) -> Result<Value, Refusal> {
+        run: Run,
+    ) -> Result<Execution, Refusal> {
         let turn = self.hold(session).await?;
         let held = self.held(session, turn)?;
         let ran = self.run(session, run).await;
@@ -193,8 +192,8 @@ impl Node {
     }
 
     fn held(self: &Arc<Self>, session: &SessionLease, turn: Turn) -> Result<Held, Refusal> {
-        let number = session.session().number()?;
-        Ok(Held { node: Arc::clone(self), turn: Some((number, turn)) })
+        let entry = session.session().entry()?;
+        Ok(Held { node: Arc::clone(self), turn: Some((entry, turn)) })
     }
 
     /// Has the variables of a context, and those of the environment, in their places.
@@ -209,21 +208,21 @@ impl Node {
         let current = lock(&contexts.state).current.clone();
         if current != id {
             let arguments = vec![current.into(), id.into(), context.directory.into()];
-            done(self.call(session, ENTER, arguments).await?)?;
+            done(self.call::<()>(session, ENTER, arguments).await?)?;
             id.clone_into(&mut lock(&contexts.state).current);
         }
         let has_environ = !environ.is_empty();
         if has_environ || lock(&contexts.state).has_environ {
             let environ = environ.into_iter().map(|(name, value)| (name, Value::from(value)));
-            done(self.call(session, SET_ENVIRON, vec![Value::dict(environ)]).await?)?;
+            done(self.call::<()>(session, SET_ENVIRON, vec![Value::dict(environ)]).await?)?;
             lock(&contexts.state).has_environ = has_environ;
         }
         Ok(())
     }
 }
 
-fn done(called: Result<Value, Raised>) -> Result<(), Refusal> {
-    called.map(drop).map_err(|Raised { type_name, message }| {
+fn done(called: Result<(), Raised>) -> Result<(), Refusal> {
+    called.map_err(|Raised { type_name, message }| {
         Refusal::Unreadable(format!("the session cannot do it: {type_name}: {message}"))
     })
 }
@@ -231,7 +230,7 @@ fn done(called: Result<Value, Raised>) -> Result<(), Refusal> {
 /// The turn of a run. If nobody waits for the run any more, the turn ends when the run has.
 struct Held {
     node: Arc<Node>,
-    turn: Option<(i64, Turn)>,
+    turn: Option<(Arc<SessionEntry>, Turn)>,
 }
 
 impl Held {
@@ -247,7 +246,7 @@ impl Drop for Held {
             let node = Arc::clone(&self.node);
             tokio::spawn(async move {
                 // It is answered once the run has ended.
-                let _ = node.ask(Request::Cancel { session }).await;
+                let _ = node.ask(|reply| Some(Service::cancel(&session, reply))).await;
                 drop(turn);
             });
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::OnceCell;
 
+use super::super::tokens::{Marshal, Stopped, Token, Tokens, tokens};
 use super::super::{Failure, lock};
 use super::session::NewSession;
 
@@ -41,7 +42,7 @@ impl Creations {
                 "the key of the creation has {chars} characters: limit {MAX_KEY_CHARS}"
             )));
         }
-        let wanted = fingerprint(new);
+        let wanted = fingerprint(new)?;
         let mut all = lock(&self.0);
         let creation = all
             .entry((tenant.to_owned(), key.to_owned()))
@@ -65,32 +66,84 @@ impl Creations {
     }
 }
 
-/// Returns the hash of what is asked for, without a text of it.
-fn fingerprint(new: &NewSession) -> blake3::Hash {
-    struct Hashing(blake3::Hasher);
+/// Returns the hash of what is asked for, of the parts that it is serialised as.
+fn fingerprint(new: &NewSession) -> Result<blake3::Hash, Failure> {
+    struct Hashing {
+        hasher: blake3::Hasher,
+        part: Vec<u8>,
+    }
 
-    impl std::fmt::Write for Hashing {
-        fn write_str(&mut self, text: &str) -> std::fmt::Result {
-            self.0.update(text.as_bytes());
+    impl Tokens for Hashing {
+        fn take(&mut self, token: Token<'_>) -> Result<(), Stopped> {
+            match token {
+                // Without a copy: these may be large.
+                Token::Str(text) => {
+                    self.hasher.update(b"u").update(&text.len().to_le_bytes());
+                    self.hasher.update(text.as_bytes());
+                }
+                Token::Bytes(bytes) => {
+                    self.hasher.update(b"s").update(&bytes.len().to_le_bytes()).update(bytes);
+                }
+                other => {
+                    self.part.clear();
+                    Marshal(&mut self.part).take(other)?;
+                    self.hasher.update(&self.part);
+                }
+            }
             Ok(())
         }
     }
 
-    let mut hashing = Hashing(blake3::Hasher::new());
-    // Hashing does not fail.
-    let _ = std::fmt::Write::write_fmt(&mut hashing, format_args!("{new:?}"));
-    hashing.0.finalize()
+    let mut hashing = Hashing { hasher: blake3::Hasher::new(), part: Vec::new() };
+    tokens(new, &mut hashing).map_err(|stopped| {
+        Failure::config(format!("the creation cannot be told from others: {stopped}"))
+    })?;
+    Ok(hashing.hasher.finalize())
 }
 
 #[cfg(test)]
 mod tests {
     use isolet::Value;
 
+    use super::super::super::{Plain, Policy};
     use super::*;
 
     fn wanted(ttl: f64) -> NewSession {
-        let policy = Value::Dict(Vec::new());
-        NewSession { policy, ttl: Some(ttl), ..NewSession::default() }
+        NewSession { ttl: Some(ttl), ..NewSession::default() }
+    }
+
+    #[test]
+    fn a_creation_is_told_from_others_by_all_that_it_asks_for() {
+        let asked = |policy: &str, inputs: &[(&str, Value)], metadata: Value| {
+            let policy = Policy::read(serde_json::from_str(policy).unwrap()).unwrap();
+            let inputs = inputs.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            let (inputs, metadata) = (inputs.collect(), Plain(metadata));
+            fingerprint(&NewSession { policy, inputs, metadata, ..NewSession::default() }).unwrap()
+        };
+        let tool = r#"{"tools": [{"name": "a", "parameters": [{"name": "b"}]}]}"#;
+        let with_default =
+            r#"{"tools": [{"name": "a", "parameters": [{"name": "b", "default": null}]}]}"#;
+        let big = Value::from(1i128 << 100);
+        let all = [
+            asked("{}", &[], Value::None),
+            asked("{}", &[], "None".into()),
+            asked("{}", &[("a", "bc".into())], Value::None),
+            asked("{}", &[("ab", "c".into())], Value::None),
+            asked("{}", &[("a", Value::bytes(b"bc".to_vec()))], Value::None),
+            asked("{}", &[("a", big.clone())], Value::None),
+            asked("{}", &[("a", big.to_string().into())], Value::None),
+            asked(r#"{"limits": {"memory_bytes": 1}}"#, &[], Value::None),
+            asked(r#"{"limits": {"stdout_bytes": 1}}"#, &[], Value::None),
+            asked(tool, &[], Value::None),
+            asked(with_default, &[], Value::None),
+        ];
+        for (nth, one) in all.iter().enumerate() {
+            assert!(!all[..nth].contains(one), "{nth}");
+        }
+        assert_eq!(
+            asked(tool, &[("a", big)], 1.into()),
+            asked(tool, &[("a", Value::from(1i128 << 100))], 1.into())
+        );
     }
 
     #[test]

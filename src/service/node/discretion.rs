@@ -3,9 +3,7 @@
 
 use std::path::PathBuf;
 
-use isolet::Value;
-
-use super::super::Failure;
+use super::super::{Failure, FailureKind};
 
 /// What stands for a path that clients are not told.
 const HIDDEN: &str = "(a path of the node)";
@@ -42,17 +40,13 @@ impl Discretion {
         Self { own, operator }
     }
 
-    /// Returns what a client is told of the answer to its request.
-    pub(super) fn told(&self, result: Result<Value, Failure>) -> Result<Value, Failure> {
-        match result {
-            Ok(execution) => Ok(self.execution(execution)),
-            Err(failure) => Err(self.failure(&failure)),
-        }
-    }
-
-    fn failure(&self, failure: &Failure) -> Failure {
+    /// Returns what a client is told of a failure.
+    pub(super) fn failure(&self, failure: &Failure) -> Failure {
         // These are about the machine, and name no file of the guest.
-        let hides_all = matches!(failure.kind, "start" | "assets" | "packages" | "closed");
+        let hides_all = matches!(
+            failure.kind,
+            FailureKind::Start | FailureKind::Assets | FailureKind::Packages | FailureKind::Closed
+        );
         let hide = |text: &str| if hides_all { without_paths(text) } else { text.to_owned() };
         let hide = |text: &str| hide(&self.without_own(text));
         let message = hide(&failure.message);
@@ -63,22 +57,14 @@ impl Discretion {
         Failure { message, hint, kind: failure.kind, session_alive: failure.session_alive }
     }
 
-    /// Looks at why a run was ended. All else is the guest's.
-    fn execution(&self, execution: Value) -> Value {
-        let Value::Dict(mut fields) = execution else { return execution };
-        let termination = fields.iter_mut().find(|(name, _)| name.as_str() == Some("termination"));
-        if let Some((_, Value::Dict(termination))) = termination
-            && let Some((_, message)) =
-                termination.iter_mut().find(|(name, _)| name.as_str() == Some("message"))
-            && let Some(whole) = message.as_str()
-        {
-            let told = self.without_own(whole);
-            if told != whole {
-                self.tell(whole, None);
-                *message = told.into();
-            }
+    /// Replaces the paths that the operator has named in the reason why a run was ended. All else
+    /// of an execution is the guest's.
+    pub(super) fn hide_own(&self, reason: &mut String) {
+        let told = self.without_own(reason);
+        if told != *reason {
+            self.tell(reason, None);
+            *reason = told;
         }
-        Value::Dict(fields)
     }
 
     fn tell(&self, message: &str, hint: Option<&str>) {
@@ -176,9 +162,14 @@ mod tests {
             ),
         ];
         for (message, told) in cases {
-            for kind in ["start", "assets", "packages", "closed"] {
+            for kind in [
+                FailureKind::Start,
+                FailureKind::Assets,
+                FailureKind::Packages,
+                FailureKind::Closed,
+            ] {
                 let failure = Failure { kind, ..Failure::config(message) };
-                assert_eq!(discretion.told(Err(failure)).unwrap_err().message, told);
+                assert_eq!(discretion.failure(&failure).message, told);
             }
         }
         assert!(lines.lock().unwrap()[0].ends_with(cases[0].0));
@@ -187,9 +178,7 @@ mod tests {
     #[test]
     fn other_failures_keep_the_paths_of_the_guest() {
         let (discretion, lines) = discretion(&["/srv/odd `name`", "/srv/odd", "/data/shown"]);
-        let told = |message: &str| {
-            discretion.told(Err(Failure::config(message).with_hint(message))).unwrap_err()
-        };
+        let told = |message: &str| discretion.failure(&Failure::config(message).with_hint(message));
         let message = "`/srv/odd/a b` and /srv/odd/c, `/home/a` in /data/shown/x";
         let expected =
             "`(a path of the node)` and (a path of the node), `/home/a` in /data/shown/x";
@@ -205,13 +194,10 @@ mod tests {
     fn the_control_group_of_a_killed_worker_is_named_to_the_operator_only() {
         let (discretion, lines) = discretion(&[]);
         let message = "the control group `/sys/fs/cgroup/a.slice/b` reached its limit of 1 bytes";
-        let termination = Value::dict([("kind", "died"), ("message", message)]);
-        let execution =
-            Value::dict([("status", "terminated".into()), ("termination", termination)]);
-        let told = discretion.told(Ok(execution)).unwrap();
-        let told = told.get("termination").and_then(|found| found.get("message")).cloned();
+        let mut told = message.to_owned();
+        discretion.hide_own(&mut told);
         let expected = "the control group `(a path of the node)` reached its limit of 1 bytes";
-        assert_eq!(told, Some(expected.into()));
+        assert_eq!(told, expected);
         assert!(lines.lock().unwrap()[0].ends_with(message));
     }
 }

@@ -4,8 +4,11 @@
 //! the guest.
 
 use isolet::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use super::{NewRun, Node, Refusal, SessionLease};
+use super::super::{Exception, Execution, Run, RunOptions, Status};
+use super::{Node, Refusal, SessionLease};
 
 /// Functions.
 const SOURCE: &str = include_str!("guest.py");
@@ -23,6 +26,36 @@ const NAME: &str = "<isolet>";
 pub(crate) struct Raised {
     pub(crate) type_name: String,
     pub(crate) message: String,
+}
+
+impl Raised {
+    fn internal(message: String) -> Self {
+        Self { type_name: "RuntimeError".to_owned(), message }
+    }
+}
+
+/// An entry of the guest's file system, as the guest describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: EntryKind,
+    pub(crate) path: String,
+    pub(crate) size: i64,
+    pub(crate) mode: i64,
+    pub(crate) permissions: String,
+    /// In seconds since 1970.
+    pub(crate) modified: f64,
+    /// Where a link leads to.
+    pub(crate) target: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum EntryKind {
+    File,
+    Dir,
+    Link,
 }
 
 /// A function of the guest's.
@@ -48,85 +81,86 @@ pub(super) const SET_ENVIRON: Function = function("set_environ", true);
 
 impl Node {
     /// Returns what is known of an entry of the guest's file system.
-    pub(crate) async fn look(&self, session: &SessionLease, path: &str) -> Called {
+    pub(crate) async fn look(&self, session: &SessionLease, path: &str) -> Called<Entry> {
         self.call_in_turn(session, LOOK, vec![path.into()]).await
     }
 
     /// Returns the entries of a directory, so many levels deep.
-    pub(crate) async fn entries(&self, session: &SessionLease, path: &str, depth: u32) -> Called {
+    pub(crate) async fn entries(
+        &self,
+        session: &SessionLease,
+        path: &str,
+        depth: u32,
+    ) -> Called<Vec<Entry>> {
         self.call_in_turn(session, ENTRIES, vec![path.into(), i64::from(depth).into()]).await
     }
 
     /// Makes a directory and those above it, unless there is one.
-    pub(crate) async fn make_directory(&self, session: &SessionLease, path: &str) -> Called {
+    pub(crate) async fn make_directory(&self, session: &SessionLease, path: &str) -> Called<Entry> {
         self.call_in_turn(session, MAKE_DIRECTORY, vec![path.into()]).await
     }
 
     /// Moves an entry.
-    pub(crate) async fn move_entry(&self, session: &SessionLease, path: &str, to: &str) -> Called {
+    pub(crate) async fn move_entry(
+        &self,
+        session: &SessionLease,
+        path: &str,
+        to: &str,
+    ) -> Called<Entry> {
         self.call_in_turn(session, MOVE, vec![path.into(), to.into()]).await
     }
 
     /// Removes an entry with all that is in it.
-    pub(crate) async fn remove_entry(&self, session: &SessionLease, path: &str) -> Called {
+    pub(crate) async fn remove_entry(&self, session: &SessionLease, path: &str) -> Called<()> {
         self.call_in_turn(session, REMOVE, vec![path.into()]).await
     }
 
-    async fn call_in_turn(
+    async fn call_in_turn<T: DeserializeOwned>(
         &self,
         session: &SessionLease,
         function: Function,
         arguments: Vec<Value>,
-    ) -> Called {
+    ) -> Called<T> {
         let _turn = self.hold(session).await?;
         self.call(session, function, arguments).await
     }
 
     /// Calls a function of the guest's in a session that is held.
-    pub(super) async fn call(
+    pub(super) async fn call<T: DeserializeOwned>(
         &self,
         session: &SessionLease,
         function: Function,
         arguments: Vec<Value>,
-    ) -> Called {
+    ) -> Called<T> {
         let call = Value::dict([
             ("source", Value::from(SOURCE)),
             ("function", function.name.into()),
             ("has_main", function.has_main.into()),
             ("arguments", Value::List(arguments)),
         ]);
-        let run = NewRun {
-            code: CALL.to_owned(),
-            inputs: vec![("_isolet_call".to_owned(), call)],
-            options: Value::dict([("name", NAME)]),
-        };
-        let mut execution = self.run(session, run).await?;
-        let text = |of: &Value, name: &str| {
-            of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-        };
-        if let Some(exception) = execution.get("exception") {
-            let (type_name, message) = (text(exception, "type"), text(exception, "message"));
-            return Ok(Err(Raised { type_name, message }));
-        }
-        let status = text(&execution, "status");
-        let message = match (status.as_str(), execution.get("termination")) {
-            ("completed", _) => match text(&execution, "value_error") {
-                reason if reason.is_empty() => return Ok(Ok(value(&mut execution))),
-                reason => reason,
-            },
-            (_, Some(termination)) => text(termination, "message"),
-            _ => format!("the call has {status}"),
-        };
-        Ok(Err(Raised { type_name: "RuntimeError".to_owned(), message }))
+        let options = RunOptions { name: Some(NAME.to_owned()), ..RunOptions::default() };
+        let inputs = vec![("_isolet_call".to_owned(), call)];
+        let run = Run { code: CALL.to_owned(), inputs, options };
+        let execution = self.run(session, run).await?;
+        Ok(returned(execution).and_then(|value| {
+            isolet::from_value(value).map_err(|error| Raised::internal(error.to_string()))
+        }))
+    }
+}
+
+/// Returns what a call has returned.
+fn returned(execution: Execution) -> Result<Value, Raised> {
+    let Execution { status, exception, termination, value, value_error, .. } = execution;
+    if let Some(Exception { type_name, message, .. }) = exception {
+        return Err(Raised { type_name, message });
+    }
+    match (status, termination, value_error) {
+        (Status::Completed, _, None) => Ok(value.unwrap_or_default().0),
+        (Status::Completed, _, Some(reason)) => Err(Raised::internal(reason)),
+        (_, Some(termination), _) => Err(Raised::internal(termination.message)),
+        _ => Err(Raised::internal(format!("the call has {}", status.name()))),
     }
 }
 
 /// What a call has returned, or raised.
-pub(crate) type Called = Result<Result<Value, Raised>, Refusal>;
-
-/// Takes the value of an execution.
-fn value(execution: &mut Value) -> Value {
-    let Value::Dict(fields) = execution else { return Value::None };
-    let value = fields.iter_mut().find(|(name, _)| name.as_str() == Some("value"));
-    value.map_or(Value::None, |(_, value)| std::mem::replace(value, Value::None))
-}
+pub(crate) type Called<T> = Result<Result<T, Raised>, Refusal>;

@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use isolet::Value;
+use serde::Serialize;
 
-use super::super::lock;
+use super::super::tokens::{Stopped, Token, Tokens, tokens};
+use super::super::{Execution, lock};
 use super::{Node, Refusal, Tenant};
 
 /// What an item of a value takes in memory, and an escaped byte of a text as JSON.
@@ -36,40 +37,31 @@ struct Weight {
 }
 
 impl Weight {
-    fn add(&mut self, value: &Value) {
-        match value {
-            Value::Str(text) => {
+    fn of(result: &impl Serialize) -> Self {
+        let mut weight = Self::default();
+        // What follows is not looked at if there is much before it.
+        let _ = tokens(result, &mut weight);
+        weight
+    }
+}
+
+impl Tokens for Weight {
+    fn take(&mut self, token: Token<'_>) -> Result<(), Stopped> {
+        match token {
+            Token::Str(text) => {
                 let is_escaped = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
                 let escaped = text.bytes().filter(is_escaped).count() as u64;
                 self.memory += text.len() as u64;
                 self.json += text.len() as u64 + escaped * (ESCAPED_BYTES - 1);
             }
-            Value::Bytes(bytes) => {
+            Token::Bytes(bytes) | Token::BigInt(bytes) => {
                 self.memory += bytes.len() as u64;
                 self.json += bytes.len() as u64 * 2;
             }
+            Token::EndDict => {}
             _ => self.memory += ITEM_BYTES,
         }
-        match value {
-            Value::List(items) => {
-                for item in items {
-                    if self.memory >= MOST_WEIGHED {
-                        return;
-                    }
-                    self.add(item);
-                }
-            }
-            Value::Dict(items) => {
-                for (key, item) in items {
-                    if self.memory >= MOST_WEIGHED {
-                        return;
-                    }
-                    self.add(key);
-                    self.add(item);
-                }
-            }
-            _ => {}
-        }
+        if self.memory >= MOST_WEIGHED { Err(Stopped::enough()) } else { Ok(()) }
     }
 }
 
@@ -187,9 +179,8 @@ impl Node {
     }
 
     /// Counts a result until the answer to the request at hand does, if that is one answer.
-    pub(super) fn count_result(&self, tenant: &Arc<Tenant>, result: &Value) {
-        let mut weight = Weight::default();
-        weight.add(result);
+    pub(super) fn count_result(&self, tenant: &Arc<Tenant>, result: &Execution) {
+        let weight = Weight::of(result);
         // What is longer is left out of the answer.
         let bytes = weight.memory.max(weight.json.min(self.max_answer()));
         // Nobody counts those of a stream, which its client's reading bounds.
@@ -209,6 +200,9 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
+    use isolet::Value;
+
+    use super::super::super::Plain;
     use super::super::ceiling::Ceiling;
     use super::super::tenants::Quotas;
     use super::*;
@@ -249,8 +243,7 @@ mod tests {
     #[test]
     fn a_result_counts_for_what_it_takes_as_it_is_or_as_json() {
         let weight = |value: &Value| {
-            let mut weight = Weight::default();
-            weight.add(value);
+            let weight = Weight::of(&Plain(value.clone()));
             (weight.memory, weight.json)
         };
         assert_eq!(weight(&"x".repeat(1000).into()), (1000, 1000));

@@ -34,15 +34,15 @@ mod traces;
 mod under_way;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use isolet::Value;
 use opentelemetry::global::BoxedTracer;
+use tokio::sync::oneshot;
 
-use self::audit::Audit;
+use self::audit::{Audit, Owns};
 use self::creations::Creations;
 use self::discretion::Discretion;
 use self::ids::{Ids, Origin};
@@ -50,7 +50,6 @@ use self::in_flight::InFlight;
 use self::named::NamedSessions;
 use self::on_drop::OnDrop;
 use self::places::Places;
-use self::replies::Replies;
 use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
@@ -58,19 +57,22 @@ use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
 use self::under_way::UnderWay;
-use super::{Client, Engines, Failure, Reason, Request, Service, SessionCommand, Table, lock};
+use super::{
+    Command, Engines, Failure, Owner, Package, Reason, Reply, Service, SessionEntry, Table, Work,
+    lock,
+};
 
 pub(crate) use self::audit::{AuditRecord, Outage, Sink, over_quota};
 pub(crate) use self::ceiling::{ImplicitGrants, MOST_SECONDS};
 pub(crate) use self::config::{Config, Settings};
 pub(crate) use self::contexts::{Context, HOME};
 pub(crate) use self::discretion::Operator;
-pub(crate) use self::guest::Raised;
+pub(crate) use self::guest::{Entry, EntryKind, Raised};
 pub(crate) use self::in_flight::{Charge, with_results};
 pub(crate) use self::memory::Memory;
 pub(crate) use self::metrics::Metrics;
 pub(crate) use self::replies::Event;
-pub(crate) use self::runs::{NewRun, Streamed};
+pub(crate) use self::runs::Streamed;
 pub(crate) use self::saved::Snapshot;
 pub(crate) use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
 pub(crate) use self::streamed::StreamItem;
@@ -193,7 +195,9 @@ pub(crate) struct Node {
     settings: Settings,
     tenants: RwLock<Arc<tenants::Tenants>>,
     service: Arc<Service>,
-    replies: Arc<Replies>,
+    discretion: Discretion,
+    /// Set once those who ask are clients, and not the node itself.
+    has_clients: AtomicBool,
     table: Arc<Table<NodeSession>>,
     runs: Arc<RunGate>,
     /// Who starts a worker: as many at once as there are processors, and one of each tenant.
@@ -211,7 +215,6 @@ pub(crate) struct Node {
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
-    last: AtomicI64,
     is_draining: AtomicBool,
 }
 
@@ -232,11 +235,7 @@ impl Node {
         let traces = Arc::new(Traces::new(observers.tracer));
         let (own, shown) = (settings.own_paths(), settings.policy.mount_points());
         let discretion = Discretion::new(&own, &shown, observers.operator);
-        let counter = metrics.tool_calls();
-        let replies = Replies::new(Arc::clone(&audit), Arc::clone(&traces), discretion, counter);
-        let replies = Arc::new(replies);
-        let service = Service::new(Arc::clone(&replies) as Arc<dyn Client>, engines);
-        replies.serve(&service);
+        let service = Service::new(engines);
         let tenants =
             std::mem::replace(&mut settings.tenants, tenants::Tenants::Keys(HashMap::new()));
         audit.set_quotas(tenants.audit_quotas().into_iter());
@@ -254,7 +253,8 @@ impl Node {
             places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
             settings,
             service,
-            replies,
+            discretion,
+            has_clients: AtomicBool::new(false),
             creations: Creations::default(),
             named: NamedSessions::default(),
             store: store.map(Arc::new),
@@ -264,7 +264,6 @@ impl Node {
             metrics,
             traces,
             tenants: RwLock::new(Arc::new(tenants)),
-            last: AtomicI64::new(0),
             is_draining: AtomicBool::new(false),
         }))
     }
@@ -275,7 +274,7 @@ impl Node {
 
     /// Takes who asks for a client from now on, who is told no paths of the machine.
     pub(crate) fn has_clients(&self) {
-        self.replies.has_clients();
+        self.has_clients.store(true, Ordering::Relaxed);
     }
 
     /// Returns `true` if no key is needed.
@@ -402,13 +401,13 @@ impl Node {
     }
 
     /// Has a session carry out a command that runs no code.
-    pub(crate) async fn carry_out(
+    pub(crate) async fn carry_out<T: Send + 'static>(
         &self,
         session: &SessionLease,
-        command: SessionCommand,
-    ) -> Result<Value, Refusal> {
-        let session = session.session().number()?;
-        Ok(self.ask(Request::InSession { session, command }).await?)
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, Refusal> {
+        let session = session.session().entry()?;
+        Ok(self.ask(|reply| self.service.carry_out(&session, command(reply))).await?)
     }
 
     /// Loads packages that the session's policy names. Returns those that were not there before.
@@ -416,9 +415,9 @@ impl Node {
         &self,
         session: &SessionLease,
         requirements: Vec<String>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Vec<Package>, Refusal> {
         let requirements = ceiling::admit_packages(&session.session().policy, requirements)?;
-        self.carry_out(session, SessionCommand::LoadPackages { requirements }).await
+        self.carry_out(session, |reply| Command::LoadPackages { requirements, reply }).await
     }
 
     /// Ends a session.
@@ -444,8 +443,8 @@ impl Node {
     /// Ends what there is of a session that the table does not have any more.
     async fn vacate(&self, ended: &NodeSession) {
         ended.ended().cancel();
-        if let Ok(number) = ended.number() {
-            self.end_number(number).await;
+        if let Ok(entry) = ended.entry() {
+            self.end_entry(&entry).await;
         }
     }
 
@@ -463,10 +462,10 @@ impl Node {
         Some(ended)
     }
 
-    async fn end_number(&self, session: i64) {
+    async fn end_entry(&self, session: &Arc<SessionEntry>) {
         // It may have ended by itself.
-        let _ = self.ask(Request::InSession { session, command: SessionCommand::Close }).await;
-        self.audit.forget(session);
+        let close = |reply| self.service.carry_out(session, Command::Close { reply });
+        let _ = self.ask(close).await;
     }
 
     /// Ends sessions whose time is over, and lets those in that have waited for time, for as long
@@ -556,20 +555,33 @@ impl Node {
         self.settings.idle
     }
 
-    fn next(&self) -> i64 {
-        self.last.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    async fn ask(&self, request: Request) -> Result<Value, Failure> {
-        self.ask_as(self.next(), request).await
-    }
-
-    async fn ask_as(&self, number: i64, request: Request) -> Result<Value, Failure> {
-        let answer = self.replies.expect(number);
-        if let Some(work) = self.service.accept(number, request) {
+    /// Has the service begin something, and waits for the answer.
+    async fn ask<T: Send + 'static>(
+        &self,
+        begin: impl FnOnce(Reply<T>) -> Option<Work>,
+    ) -> Result<T, Failure> {
+        let (reply, answer) = Reply::channel();
+        if let Some(work) = begin(reply) {
             work.spawn();
         }
-        answer.await.unwrap_or_else(|_| Err(Failure::protocol("the node ends")))
+        self.received(answer).await
+    }
+
+    /// Waits for an answer, and returns what a client is told of it.
+    async fn received<T>(
+        &self,
+        answer: oneshot::Receiver<Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let answer = answer.await.unwrap_or_else(|_| Err(Failure::protocol("the node ends")));
+        let has_clients = self.has_clients.load(Ordering::Relaxed);
+        answer.map_err(
+            |failure| if has_clients { self.discretion.failure(&failure) } else { failure },
+        )
+    }
+
+    /// Returns whose a session with this id is.
+    fn owner(&self, tenant: &str, id: &str) -> Arc<dyn Owner> {
+        Arc::new(Owns::new(&self.audit, tenant, id))
     }
 }
 

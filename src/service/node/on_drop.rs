@@ -1,39 +1,42 @@
 //! What a request has begun and nobody waits for any more.
 
-use super::super::Request;
-use super::Node;
+use std::sync::Arc;
+
+use super::super::{Command, Reply, Service, SessionEntry, Work};
 use super::run_gate::Pass;
 
-/// Sends a request to the service if it is dropped: nobody waits for what it was made for any more.
-pub(super) struct OnDrop<'a> {
-    node: &'a Node,
-    request: Option<Request>,
-    /// Kept until the request has been carried out.
+/// Has something ended if it is dropped: nobody waits for what it was made for any more.
+pub(super) struct OnDrop {
+    work: Option<Box<dyn FnOnce() -> Option<Work> + Send>>,
+    /// Kept until it has ended.
     pass: Option<Pass>,
 }
 
-impl<'a> OnDrop<'a> {
-    pub(super) fn new(node: &'a Node, request: Request) -> Self {
-        Self { node, request: Some(request), pass: None }
+impl OnDrop {
+    /// Has a session end.
+    pub(super) fn close(service: &Arc<Service>, session: &Arc<SessionEntry>) -> Self {
+        let (service, session) = (Arc::clone(service), Arc::clone(session));
+        let work =
+            move || service.carry_out(&session, Command::Close { reply: Reply::to_nobody() });
+        Self { work: Some(Box::new(work)), pass: None }
     }
 
-    /// Keeps a place among the runs until the request has been carried out.
-    pub(super) fn keeping(mut self, pass: Pass) -> Self {
-        self.pass = Some(pass);
-        self
+    /// Has the run of a session end, whose place among the runs is kept until then.
+    pub(super) fn cancel(session: &Arc<SessionEntry>, pass: Pass) -> Self {
+        let session = Arc::clone(session);
+        let work = move || Some(Service::cancel(&session, Reply::to_nobody()));
+        Self { work: Some(Box::new(work)), pass: Some(pass) }
     }
 
     pub(super) fn disarm(mut self) {
-        self.request = None;
+        self.work = None;
     }
 }
 
-impl Drop for OnDrop<'_> {
+impl Drop for OnDrop {
     fn drop(&mut self) {
         let pass = self.pass.take();
-        if let Some(request) = self.request.take()
-            && let Some(work) = self.node.service.accept(self.node.next(), request)
-        {
+        if let Some(work) = self.work.take().and_then(|work| work()) {
             tokio::task::spawn_blocking(move || {
                 work.run();
                 drop(pass);

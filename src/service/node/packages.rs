@@ -7,23 +7,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::{Failure, Policy, Request, Terms};
+use super::super::{Failure, Policy, Reply, SandboxEntry, Terms};
 use super::run_gate::{Pass, QueueIsFull};
-use super::{Awaited, Node, OnDrop, Refusal};
+use super::{Awaited, Node, Refusal};
 
-/// A sandbox of the service, whose packages are ready. The service forgets it with this.
-pub(super) struct Ready<'a> {
-    pub(super) number: i64,
-    forget: OnDrop<'a>,
-}
-
-impl Ready<'_> {
-    /// Has the service forget the sandbox now.
-    pub(super) async fn forget(self, node: &Node) -> Result<(), Failure> {
-        let Self { number, forget } = self;
-        forget.disarm();
-        node.ask(Request::Drop { sandbox: number }).await.map(drop)
-    }
+/// A sandbox of the service, whose packages are ready.
+pub(super) struct Ready {
+    pub(super) sandbox: Arc<SandboxEntry>,
 }
 
 /// Says on drop that nobody waits for packages any more.
@@ -40,11 +30,7 @@ impl Drop for Waits {
 impl Node {
     /// Makes a sandbox of a tenant's policy. Waits for the tenant's other starts if packages have
     /// to be made ready for it.
-    pub(super) async fn make_ready(
-        &self,
-        tenant: &str,
-        policy: &Policy,
-    ) -> Result<Ready<'_>, Refusal> {
+    pub(super) async fn make_ready(&self, tenant: &str, policy: &Policy) -> Result<Ready, Refusal> {
         let limit = self.settings.package_time;
         let turn = self.turn_for(tenant, policy).await?;
         let given_up = Arc::<AtomicBool>::default();
@@ -58,18 +44,18 @@ impl Node {
             // It has to end before the tenant's next one begins, also if nobody waits for it.
             turn: turn.map(|turn| Box::new(turn) as _),
         };
-        let number = self.next();
         let policy = Ok(Box::new(policy.clone()));
-        let forget = OnDrop::new(self, Request::Drop { sandbox: number });
-        let made = self.ask(Request::Sandbox { sandbox: number, policy, terms });
-        let made = tokio::time::timeout(limit, made).await.map_err(|_| late(limit))?;
+        // What is known of no session is nobody's.
+        let owner = self.owner("", "");
+        let (reply, answer) = Reply::channel();
+        let name = tenant.to_owned();
+        let (sandbox, work) = self.service.make_sandbox(name, policy, terms, owner, reply);
+        work.spawn();
+        let made = tokio::time::timeout(limit, self.received(answer)).await;
+        made.map_err(|_| late(limit))??;
         // Later calls of its sessions are not given up.
         waits.0 = None;
-        if let Err(failure) = made {
-            forget.disarm();
-            return Err(failure.into());
-        }
-        Ok(Ready { number, forget })
+        Ok(Ready { sandbox })
     }
 
     /// Waits for the tenant's turn to make packages ready, unless they are.

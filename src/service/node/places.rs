@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, oneshot};
 
-use super::super::lock;
+use super::super::{SessionEntry, lock};
 use super::Refusal;
 use super::memory::{LastReading, Memory};
 use super::store::Saved;
@@ -26,8 +26,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_se
 /// Where a session is.
 pub(super) enum Place {
     Awake {
-        /// Its number at the service.
-        number: i64,
+        session: Arc<SessionEntry>,
         /// Counts as one of the tenant's.
         _slot: Slot,
     },
@@ -37,10 +36,10 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Returns the number at the service of a session that is awake.
-    pub(super) fn number(&self) -> Option<i64> {
+    /// Returns the session of the service, if it is awake.
+    pub(super) fn entry(&self) -> Option<&Arc<SessionEntry>> {
         match self {
-            Self::Awake { number, .. } => Some(*number),
+            Self::Awake { session, .. } => Some(session),
             Self::Moving | Self::Asleep(_) => None,
         }
     }

@@ -1,20 +1,15 @@
-//! The client of a node's service: answers go to who waits for them, and what a run says while it
-//! runs to who listens.
+//! What a run of a node says while it runs: to who listens, or to nobody.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::Arc;
 
-use isolet::{AuditEvent, Display, Stream, ToolError, Value};
+use isolet::{Stream, Value};
 use opentelemetry::trace::SpanContext;
 use prometheus_client::metrics::counter::Counter;
+use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
 
-use super::super::{Client, Failure, Service, lock};
-use super::audit::Audit;
-use super::discretion::Discretion;
-use super::traces::{Traced, Traces};
+use super::super::{Display, Kept, Listener};
+use super::traces::Traces;
 
 /// How many events of a run wait for who listens. Then the guest waits.
 const MAX_EVENTS: usize = 32;
@@ -23,7 +18,7 @@ const MAX_EVENTS: usize = 32;
 #[derive(Debug)]
 pub(crate) enum Event {
     Output(Stream, String),
-    Display(Value),
+    Display(Display),
     /// The guest calls a tool of the client.
     Call {
         call: u64,
@@ -35,178 +30,97 @@ pub(crate) enum Event {
 }
 
 /// The events of a run. When this is dropped, nobody listens any more.
-pub(crate) struct Events {
-    replies: Arc<Replies>,
-    run: i64,
-    receiver: mpsc::Receiver<Event>,
-}
+pub(crate) struct Events(mpsc::Receiver<Event>);
 
 impl Events {
-    /// Waits for the next event; `None` once the run's answer has come.
+    /// Waits for the next event.
     pub(crate) async fn next(&mut self) -> Option<Event> {
-        self.receiver.recv().await
+        self.0.recv().await
     }
 
     /// Returns an event that has come already.
     pub(crate) fn try_next(&mut self) -> Option<Event> {
-        self.receiver.try_recv().ok()
+        self.0.try_recv().ok()
     }
 }
 
-impl Drop for Events {
-    fn drop(&mut self) {
-        lock(&self.replies.listeners).remove(&self.run);
-    }
-}
-
-/// Who listens to a run.
-struct Listener {
+/// Who passes the events of a run on.
+pub(super) struct Hears {
     sender: mpsc::Sender<Event>,
     /// The span of the run.
     run: Option<SpanContext>,
-}
-
-/// A call that somebody answers.
-struct PassedOn {
-    session: i64,
-    run: i64,
-    /// Ends with the call.
-    _traced: Traced,
-}
-
-/// The answers and events of a node's service.
-pub(super) struct Replies {
-    audit: Arc<Audit>,
     traces: Arc<Traces>,
-    discretion: Discretion,
-    /// Set once those who ask are clients, and not the node itself.
-    has_clients: AtomicBool,
     /// Counts the calls that are passed on.
     tool_calls: Counter,
-    service: OnceLock<Weak<Service>>,
-    waiting: Mutex<HashMap<i64, oneshot::Sender<Result<Value, Failure>>>>,
-    listeners: Mutex<HashMap<i64, Listener>>,
-    /// Each call that was passed on.
-    calls: Mutex<HashMap<u64, PassedOn>>,
 }
 
-impl Replies {
+impl Hears {
+    /// Returns who passes the events of a run on that has this span, and what receives them.
     pub(super) fn new(
-        audit: Arc<Audit>,
+        run: Option<SpanContext>,
         traces: Arc<Traces>,
-        discretion: Discretion,
         tool_calls: Counter,
-    ) -> Self {
-        Self {
-            audit,
-            traces,
-            discretion,
-            has_clients: AtomicBool::new(false),
-            tool_calls,
-            service: OnceLock::new(),
-            waiting: Mutex::default(),
-            listeners: Mutex::default(),
-            calls: Mutex::default(),
-        }
-    }
-
-    /// Says that those who ask are clients from now on: answers have no paths of the machine.
-    pub(super) fn has_clients(&self) {
-        self.has_clients.store(true, Ordering::Relaxed);
-    }
-
-    /// Sets whose client it is.
-    pub(super) fn serve(&self, service: &Arc<Service>) {
-        let _ = self.service.set(Arc::downgrade(service));
-    }
-
-    /// Returns what will receive the answer to a request.
-    pub(super) fn expect(&self, request: i64) -> oneshot::Receiver<Result<Value, Failure>> {
-        let (sender, answer) = oneshot::channel();
-        lock(&self.waiting).insert(request, sender);
-        answer
-    }
-
-    /// Returns what receives the events of a run, which has this span, until its answer has come.
-    pub(super) fn listen(self: &Arc<Self>, run: i64, traced: Option<SpanContext>) -> Events {
+    ) -> (Self, Events) {
         let (sender, receiver) = mpsc::channel(MAX_EVENTS);
-        lock(&self.listeners).insert(run, Listener { sender, run: traced });
-        Events { replies: Arc::clone(self), run, receiver }
-    }
-
-    /// Takes a call that waits for its answer, if it is of this session.
-    pub(super) fn take_call(&self, call: u64, session: i64) -> bool {
-        let mut calls = lock(&self.calls);
-        let is_its = calls.get(&call).is_some_and(|its| its.session == session);
-        is_its && calls.remove(&call).is_some()
+        (Self { sender, run, traces, tool_calls }, Events(receiver))
     }
 
     /// Passes an event on. Waits while there are too many. Returns `false` if nobody listens.
-    fn tell(&self, run: i64, event: Event) -> bool {
-        let sender = lock(&self.listeners).get(&run).map(|listener| listener.sender.clone());
-        let Some(sender) = sender else { return false };
-        match sender.try_send(event) {
+    fn tell(&self, event: Event) -> bool {
+        match self.sender.try_send(event) {
             Ok(()) => true,
             Err(TrySendError::Closed(_)) => false,
             Err(TrySendError::Full(event)) => {
                 // The thread may be one of those that carry out all requests.
-                tokio::task::block_in_place(|| sender.blocking_send(event)).is_ok()
+                tokio::task::block_in_place(|| self.sender.blocking_send(event)).is_ok()
             }
         }
     }
 }
 
-impl Client for Replies {
-    fn reply(&self, request: i64, result: Result<Value, Failure>) {
-        lock(&self.listeners).remove(&request);
-        let has_clients = self.has_clients.load(Ordering::Relaxed);
-        let result = if has_clients { self.discretion.told(result) } else { result };
-        if let Some(sender) = lock(&self.waiting).remove(&request) {
-            // Who has asked may be gone.
-            let _ = sender.send(result);
-        }
+impl Listener for Hears {
+    fn has_room(&self) -> bool {
+        self.sender.capacity() > 0 || self.sender.is_closed()
     }
 
-    fn has_room(&self, run: i64) -> bool {
-        lock(&self.listeners).get(&run).is_none_or(|listener| listener.sender.capacity() > 0)
+    fn output(&self, stream: Stream, text: String) {
+        self.tell(Event::Output(stream, text));
     }
 
-    fn output(&self, run: i64, stream: Stream, text: String) {
-        self.tell(run, Event::Output(stream, text));
+    fn display(&self, display: Display) {
+        self.tell(Event::Display(display));
     }
 
-    fn display(&self, run: i64, display: &Display) {
-        self.tell(run, Event::Display(super::super::display_value(display)));
-    }
-
-    fn call(&self, call: u64, session: i64, run: i64, tool: &str, arguments: Value) {
-        let context = lock(&self.listeners).get(&run).and_then(|listener| listener.run.clone());
-        let traced = self.traces.call(context, tool);
-        lock(&self.calls).insert(call, PassedOn { session, run, _traced: traced });
-        if self.tell(run, Event::Call { call, tool: tool.to_owned(), arguments }) {
+    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
+        let traced = self.traces.call(self.run.clone(), tool);
+        let is_told = self.tell(Event::Call { call, tool: tool.to_owned(), arguments });
+        is_told.then(|| {
             self.tool_calls.inc();
-            return;
-        }
-        lock(&self.calls).remove(&call);
-        if let Some(service) = self.service.get().and_then(Weak::upgrade) {
-            let text = format!("nobody answers `{tool}`: the run's events are not read");
-            service.answer(call, Err(ToolError::new("RuntimeError", text)));
-        }
+            Kept(Some(Box::new(traced)))
+        })
     }
 
     fn uncall(&self, call: u64) {
-        let Some(PassedOn { run, .. }) = lock(&self.calls).remove(&call) else { return };
         // Without waiting: who is too slow learns it from the end of the run.
-        if let Some(listener) = lock(&self.listeners).get(&run) {
-            let _ = listener.sender.try_send(Event::Uncall(call));
-        }
+        let _ = self.sender.try_send(Event::Uncall(call));
+    }
+}
+
+/// Nobody who listens.
+pub(super) struct Nobody;
+
+impl Listener for Nobody {
+    fn has_room(&self) -> bool {
+        true
     }
 
-    fn audit(&self, _sandbox: i64, session: i64, event: &AuditEvent) {
-        self.audit.access(session, event);
+    fn output(&self, _: Stream, _: String) {}
+
+    fn display(&self, _: Display) {}
+
+    fn call(&self, _: u64, _: &str, _: Value) -> Option<Kept> {
+        None
     }
 
-    fn may_access(&self, session: i64) -> Result<(), String> {
-        self.audit.check_access(session)
-    }
+    fn uncall(&self, _: u64) {}
 }

@@ -3,51 +3,45 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use isolet::Value;
-
-use super::super::{Answer, Reason, Request, SessionCommand, lock};
+use super::super::{
+    Answer, Command, Execution, Failure, Listener, Reason, Run, SessionEntry, lock,
+};
 use super::audit::AuditRecord;
-use super::replies::Events;
+use super::replies::{Events, Hears, Nobody};
 use super::run_gate::Pass;
 use super::session::SessionLease;
 use super::traces::Traced;
 use super::{Awaited, Node, OnDrop, Refusal};
 
-/// Code to run.
-pub(crate) struct NewRun {
-    pub(crate) code: String,
-    pub(crate) inputs: Vec<(String, Value)>,
-    /// As the option of a run has them in `docs/reference/protocol.md`.
-    pub(crate) options: Value,
-}
-
 /// A run that is listened to.
 pub(crate) struct Streamed {
     pub(crate) events: Events,
-    pub(crate) result: futures_util::future::BoxFuture<'static, Result<Value, Refusal>>,
+    pub(crate) result: futures_util::future::BoxFuture<'static, Result<Execution, Refusal>>,
 }
 
 impl Node {
     /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
-    pub(crate) async fn run(&self, session: &SessionLease, run: NewRun) -> Result<Value, Refusal> {
+    pub(crate) async fn run(&self, session: &SessionLease, run: Run) -> Result<Execution, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(session).await?;
-        self.finish(session, self.next(), run, traced, pass).await
+        self.finish(session, run, Arc::new(Nobody), traced, pass).await
     }
 
     /// As [`run`](Self::run), with what the run says while it runs.
     pub(crate) async fn stream(
         self: &Arc<Self>,
         session: SessionLease,
-        run: NewRun,
+        run: Run,
     ) -> Result<Streamed, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(&session).await?;
-        let number = self.next();
-        let events = self.replies.listen(number, traced.context());
+        let counter = self.metrics.tool_calls();
+        let (hears, events) = Hears::new(traced.context(), Arc::clone(&self.traces), counter);
         let node = Arc::clone(self);
         let result =
-            Box::pin(async move { node.finish(&session, number, run, traced, pass).await });
+            Box::pin(
+                async move { node.finish(&session, run, Arc::new(hears), traced, pass).await },
+            );
         Ok(Streamed { events, result })
     }
 
@@ -73,27 +67,23 @@ impl Node {
     async fn finish(
         &self,
         session: &SessionLease,
-        number: i64,
-        run: NewRun,
+        run: Run,
+        listener: Arc<dyn Listener>,
         mut traced: Traced,
         pass: Pass,
-    ) -> Result<Value, Refusal> {
-        let command =
-            SessionCommand::Run { code: run.code, inputs: run.inputs, options: run.options };
-        let place = session.session().number()?;
-        let request = Request::InSession { session: place, command };
-        let cancel = Request::Cancel { session: place };
+    ) -> Result<Execution, Refusal> {
+        let entry = session.session().entry()?;
         // Its place among the runs is taken until it has ended, also if nobody waits for it.
-        let cancelled = OnDrop::new(self, cancel).keeping(pass);
+        let cancelled = OnDrop::cancel(&entry, pass);
         let since = Instant::now();
-        let answer = self.ask_as(number, request).await;
+        let answer = self.execute(&entry, run, listener).await;
         if let Ok(execution) = &answer {
             // Before another run begins.
             self.count_result(&session.session().tenant, execution);
         }
         cancelled.disarm();
         let outcome = match &answer {
-            Ok(execution) => execution.get("status").and_then(Value::as_str).unwrap_or_default(),
+            Ok(execution) => execution.status.name(),
             Err(_) => "refused",
         };
         self.metrics.ran(outcome, since);
@@ -101,45 +91,50 @@ impl Node {
         let tenant = &session.session().tenant.name;
         self.audit.write(tenant, session.handle(), &AuditRecord::Ran(outcome));
         if let Ok(execution) = &answer {
-            lock(&session.session().use_so_far).add(execution);
+            lock(&session.session().use_so_far).add(&execution.usage);
         }
         let is_over = match &answer {
-            Ok(execution) => execution.get("session_alive").is_some(),
+            Ok(execution) => execution.session_ended,
             Err(failure) => !failure.session_alive,
         };
         if is_over {
             let (kind, reason) = match &answer {
                 Ok(execution) => ("ended", ended(execution)),
-                Err(failure) => (failure.kind, failure.message.clone()),
+                Err(failure) => (failure.kind.name(), failure.message.clone()),
             };
             self.remove(session, kind, Reason::Ended(reason)).await;
         }
         Ok(answer?)
     }
 
-    /// Interrupts what runs in a session.
-    pub(crate) async fn interrupt(&self, session: &SessionLease) -> Result<(), Refusal> {
-        let session = session.session().number()?;
-        self.ask(Request::Interrupt { session }).await?;
-        Ok(())
+    /// Runs code in a session of the service.
+    async fn execute(
+        &self,
+        session: &Arc<SessionEntry>,
+        run: Run,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Execution, Failure> {
+        let begin = |reply| self.service.carry_out(session, Command::Run { run, listener, reply });
+        let mut execution = self.ask(begin).await?;
+        if let Some(termination) = &mut execution.termination
+            && self.has_clients.load(std::sync::atomic::Ordering::Relaxed)
+        {
+            self.discretion.hide_own(&mut termination.message);
+        }
+        Ok(execution)
     }
 
     /// Answers a call of a tool. Returns `false` if none of this session waits for it.
     pub(crate) fn answer(&self, session: &SessionLease, call: u64, answer: Answer) -> bool {
-        let number = session.session().number();
-        if !number.is_ok_and(|number| self.replies.take_call(call, number)) {
-            return false;
-        }
-        self.service.answer(call, answer);
-        true
+        let entry = session.session().entry();
+        entry.is_ok_and(|entry| self.service.answer(call, Some(&entry), answer))
     }
 }
 
 /// Says why a session is over, by the execution of its last run.
-fn ended(execution: &Value) -> String {
-    let message = execution.get("termination").and_then(|termination| termination.get("message"));
-    match message.and_then(Value::as_str) {
-        Some(message) => format!("it has ended: {message}"),
+fn ended(execution: &Execution) -> String {
+    match &execution.termination {
+        Some(termination) => format!("it has ended: {}", termination.message),
         None => "it has ended with its last run".to_owned(),
     }
 }

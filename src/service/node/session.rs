@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{Lease, Policy, Reason, lock};
+use super::super::{Lease, Plain, Policy, Reason, SessionEntry, execution, lock, plain};
 use super::contexts::{Context, Contexts};
 use super::places::Place;
 use super::tenants::Tenant;
@@ -24,7 +25,7 @@ pub(crate) struct NodeSession {
     pub(super) pauses_at_end: bool,
     /// Whether it goes on when it is used although it is paused, if its wire does so.
     pub(super) resumes_on_use: bool,
-    pub(super) metadata: Value,
+    pub(super) metadata: Plain,
     pub(super) place: Mutex<Place>,
     pub(super) contexts: Contexts,
     pub(super) use_so_far: Mutex<Use>,
@@ -35,9 +36,15 @@ pub(crate) struct NodeSession {
 }
 
 impl NodeSession {
-    /// Returns its number at the service.
-    pub(super) fn number(&self) -> Result<i64, Refusal> {
-        lock(&self.place).number().ok_or(Refusal::Paused)
+    /// Returns the session of the service.
+    pub(super) fn entry(&self) -> Result<Arc<SessionEntry>, Refusal> {
+        lock(&self.place).entry().map(Arc::clone).ok_or(Refusal::Paused)
+    }
+
+    /// Interrupts what runs in it.
+    pub(crate) fn interrupt(&self) -> Result<(), Refusal> {
+        self.entry()?.interrupt_run();
+        Ok(())
     }
 
     /// Returns what is cancelled once the session ends. Who keeps the session in use has to give it
@@ -47,7 +54,7 @@ impl NodeSession {
     }
 
     pub(crate) fn is_paused(&self) -> bool {
-        lock(&self.place).number().is_none()
+        lock(&self.place).entry().is_none()
     }
 
     pub(crate) fn pauses_at_end(&self) -> bool {
@@ -116,18 +123,19 @@ impl Drop for OwnSession {
 }
 
 /// What a new session is to be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default, Serialize)]
 pub(crate) struct NewSession {
-    pub(crate) policy: Value,
+    pub(crate) policy: Policy,
     /// What it gets as far as the ceiling allows.
     pub(crate) grants: ImplicitGrants,
+    #[serde(serialize_with = "plain::named")]
     pub(crate) inputs: Vec<(String, Value)>,
     /// How long it lives, in seconds, if that is less than the node's time.
     pub(crate) ttl: Option<f64>,
     /// Whether it is paused when its time is over.
     pub(crate) pauses_at_end: bool,
     pub(crate) resumes_on_use: bool,
-    pub(crate) metadata: Value,
+    pub(crate) metadata: Plain,
     /// The snapshot that it begins as.
     pub(crate) snapshot: Option<String>,
 }
@@ -140,7 +148,7 @@ pub(crate) struct Listed {
     pub(crate) left: Duration,
     pub(crate) is_paused: bool,
     pub(crate) memory_bytes: u64,
-    pub(crate) metadata: Value,
+    pub(crate) metadata: Plain,
 }
 
 impl Listed {
@@ -150,14 +158,10 @@ impl Listed {
 }
 
 impl Use {
-    /// Adds what a run has used, by its execution.
-    pub(super) fn add(&mut self, execution: &Value) {
-        let Some(usage) = execution.get("usage") else { return };
-        let seconds = usage.get("wall_time").and_then(Value::as_f64).unwrap_or_default();
-        self.run_time += Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let peak = usage.get("peak_memory_bytes").and_then(Value::as_i64).unwrap_or_default();
-        self.peak_memory_bytes =
-            self.peak_memory_bytes.max(u64::try_from(peak).unwrap_or_default());
+    /// Adds what a run has used.
+    pub(super) fn add(&mut self, usage: &execution::Usage) {
+        self.run_time = self.run_time.saturating_add(usage.wall_time);
+        self.peak_memory_bytes = self.peak_memory_bytes.max(usage.peak_memory_bytes);
     }
 }
 

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::super::{Failure, Reason, Request, SessionCommand, lock};
+use super::super::{Command, Failure, Reason, Reply, SessionEntry, lock};
 use super::places::Place;
 use super::saved::{Kept, Snapshot};
 use super::session::{NodeSession, SessionLease};
@@ -31,17 +31,17 @@ impl Node {
         let store = self.store()?;
         let saved = store.begin(&of.tenant)?;
         let awake = mem::replace(&mut *lock(&of.place), Place::Moving);
-        let paused = match awake.number() {
-            Some(number) => self.save(number, saved).await.map(|saved| (number, saved)),
+        let paused = match awake.entry() {
+            Some(entry) => self.save(entry, saved).await.map(|saved| (Arc::clone(entry), saved)),
             None => Err(Refusal::Paused),
         };
         let paused = match paused {
-            Ok((number, saved)) => {
+            Ok((entry, saved)) => {
                 *lock(&of.deadline) = Instant::now() + store.ttl;
                 *lock(&of.place) = Place::Asleep(saved);
                 // It does not end, it goes on from the file.
-                let _ = self.ask(Request::Kill { session: number }).await;
-                self.end_number(number).await;
+                entry.kill();
+                self.end_entry(&entry).await;
                 Ok(true)
             }
             Err(refusal) => {
@@ -85,14 +85,14 @@ impl Node {
         let opened = match &asleep {
             Place::Asleep(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
-                self.open(whose, ready, Vec::new(), Some(saved.path())).await
+                self.open(whose, ready, (Vec::new(), Some(saved.path()))).await
             }
             _ => Err(Failure::config("the session is about to be paused or resumed")),
         };
         let resumed = match opened {
-            Ok(number) => {
+            Ok(entry) => {
                 *lock(&of.deadline) = deadline;
-                *lock(&of.place) = Place::Awake { number, _slot: slot };
+                *lock(&of.place) = Place::Awake { session: entry, _slot: slot };
                 Ok(true)
             }
             Err(failure) => {
@@ -132,7 +132,7 @@ impl Node {
         let deadline = self.deadline(ttl)?;
         let _turn = self.hold(session).await?;
         let of = session.session();
-        let number = of.number()?;
+        let entry = of.entry()?;
         let tenant = self.current(&of.tenant)?;
         let ready = if of.policy.is_forkable() || self.store.is_none() {
             None
@@ -144,10 +144,10 @@ impl Node {
         let (whose, since) = ((&*of.tenant.name, id.as_str()), Instant::now());
         let traced = self.traces.session(&of.tenant.name, &id);
         let copy = if let Some(ready) = ready {
-            let saved = self.save(number, self.store()?.begin(&tenant)?).await?;
-            self.open(whose, ready, Vec::new(), Some(saved.path())).await?
+            let saved = self.save(&entry, self.store()?.begin(&tenant)?).await?;
+            self.open(whose, ready, (Vec::new(), Some(saved.path()))).await?
         } else if of.policy.is_forkable() {
-            self.copy(whose, number).await?
+            self.copy(whose, &entry).await?
         } else {
             return Err(Refusal::Failure(Failure::denied(
                 "sessions of this node cannot be forked: its configuration has neither `forkable` \
@@ -163,7 +163,7 @@ impl Node {
             pauses_at_end: of.pauses_at_end,
             resumes_on_use: of.resumes_on_use,
             metadata: of.metadata.clone(),
-            place: Mutex::new(Place::Awake { number: copy, _slot: slot }),
+            place: Mutex::new(Place::Awake { session: copy, _slot: slot }),
             contexts: of.contexts.copy(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
@@ -172,14 +172,29 @@ impl Node {
         self.admit(id, copied).await
     }
 
-    /// Copies a session of the service. Returns the number of the copy.
-    async fn copy(&self, (tenant, id): (&str, &str), session: i64) -> Result<i64, Failure> {
+    /// Copies a session of the service. Returns the copy.
+    async fn copy(
+        &self,
+        (tenant, id): (&str, &str),
+        session: &Arc<SessionEntry>,
+    ) -> Result<Arc<SessionEntry>, Failure> {
         let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
-        let copy = self.next();
-        self.audit.name(copy, tenant, id);
-        let close = Request::InSession { session: copy, command: SessionCommand::Close };
-        let abandoned = OnDrop::new(self, close);
-        self.ask(Request::InSession { session, command: SessionCommand::Fork { copy } }).await?;
+        let (reply, answer) = Reply::channel();
+        let (copy, abandoned) = match self.service.fork(session, self.owner(tenant, id), reply) {
+            Ok((copy, work)) => {
+                let abandoned = OnDrop::close(&self.service, &copy);
+                if let Some(work) = work {
+                    work.spawn();
+                }
+                (copy, abandoned)
+            }
+            Err(refusing) => {
+                refusing.spawn();
+                self.received(answer).await?;
+                return Err(Failure::protocol("code runs in the session"));
+            }
+        };
+        self.received(answer).await?;
         abandoned.disarm();
         Ok(copy)
     }
@@ -193,7 +208,7 @@ impl Node {
         let _turn = self.hold(session).await?;
         let (of, store) = (session.session(), self.store()?);
         let tenant = self.current(&of.tenant)?;
-        let saved = self.save(of.number()?, store.begin(&tenant)?).await?;
+        let saved = self.save(&of.entry()?, store.begin(&tenant)?).await?;
         let snapshot = Snapshot {
             id: self.next_id()?,
             name,
@@ -229,9 +244,9 @@ impl Node {
         self.ids.origin(text).is_some()
     }
 
-    async fn save(&self, session: i64, saved: Saved) -> Result<Saved, Refusal> {
-        let command = SessionCommand::Save { path: saved.path() };
-        self.ask(Request::InSession { session, command }).await?;
+    async fn save(&self, session: &Arc<SessionEntry>, saved: Saved) -> Result<Saved, Refusal> {
+        let path = saved.path();
+        self.ask(|reply| self.service.carry_out(session, Command::Save { path, reply })).await?;
         saved.finish()
     }
 

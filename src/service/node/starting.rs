@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use isolet::Value;
 
-use super::super::{Failure, Policy, Reason, Request, SessionCommand};
+use super::super::{Failure, Reason, Reply, SessionEntry};
 use super::audit::AuditRecord;
 use super::packages::Ready;
 use super::places::Place;
@@ -70,8 +70,7 @@ impl Node {
             return Err(Refusal::Draining);
         }
         self.audit.check(&tenant.name)?;
-        let asked = Policy::read(new.policy)?;
-        let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, &new.grants)?;
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, new.policy, &new.grants)?;
         policy.audit |= self.audit.is_on();
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
@@ -83,7 +82,7 @@ impl Node {
         let (id, since) = (self.next_id()?, Instant::now());
         let traced = self.traces.session(&tenant.name, &id);
         let path = from.as_ref().map(|(saved, _)| saved.path());
-        let number = self.open((&tenant.name, &id), ready, new.inputs, path).await?;
+        let entry = self.open((&tenant.name, &id), ready, (new.inputs, path)).await?;
         self.metrics.started(since);
         let session = NodeSession {
             tenant: Arc::clone(tenant),
@@ -93,7 +92,7 @@ impl Node {
             pauses_at_end: new.pauses_at_end,
             resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            place: Mutex::new(Place::Awake { number, _slot: slot }),
+            place: Mutex::new(Place::Awake { session: entry, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
@@ -106,8 +105,8 @@ impl Node {
     pub(crate) async fn check(&self) -> Result<(), Refusal> {
         let own = (self.name(), "check");
         let ready = self.make_ready(self.name(), &self.settings.policy).await?;
-        let number = self.open(own, ready, Vec::new(), None).await?;
-        self.end_number(number).await;
+        let entry = self.open(own, ready, (Vec::new(), None)).await?;
+        self.end_entry(&entry).await;
         Ok(())
     }
 
@@ -139,26 +138,23 @@ impl Node {
         Ok(used)
     }
 
-    /// Opens a session of a tenant, with this id, at the service. Returns its number.
+    /// Opens a session of a tenant, with this id, at the service: with variables, or from a file.
     pub(super) async fn open(
         &self,
         (tenant, id): (&str, &str),
-        ready: Ready<'_>,
-        inputs: Vec<(String, Value)>,
-        from: Option<String>,
-    ) -> Result<i64, Failure> {
+        ready: Ready,
+        begun: (Vec<(String, Value)>, Option<String>),
+    ) -> Result<Arc<SessionEntry>, Failure> {
         // Starting is work for a processor: more at once would all take longer.
         let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
-        let (number, sandbox) = (self.next(), ready.number);
-        let close = Request::InSession { session: number, command: SessionCommand::Close };
-        let abandoned = OnDrop::new(self, close);
-        self.audit.name(number, tenant, id);
-        let request = Request::Session { session: number, sandbox, inputs, from };
-        let opened = self.ask(request).await;
-        ready.forget(self).await?;
-        opened?;
+        let (reply, answer) = Reply::channel();
+        let owner = self.owner(tenant, id);
+        let (session, work) = self.service.open(&ready.sandbox, owner, begun, reply);
+        let abandoned = OnDrop::close(&self.service, &session);
+        work.spawn();
+        self.received(answer).await?;
         abandoned.disarm();
-        Ok(number)
+        Ok(session)
     }
 }
 

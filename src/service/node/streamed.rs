@@ -2,22 +2,22 @@
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
-use isolet::Value;
 
+use super::super::Execution;
 use super::replies::{Event, Events};
 use super::{Refusal, Streamed};
 
 /// An item of a streamed run; the last one is its end.
 pub(crate) enum StreamItem {
     Event(Event),
-    End(Result<Value, Refusal>),
+    End(Result<Box<Execution>, Refusal>),
 }
 
 struct Listening {
     events: Events,
-    result: Option<BoxFuture<'static, Result<Value, Refusal>>>,
+    result: Option<BoxFuture<'static, Result<Execution, Refusal>>>,
     /// The result, while events that came before it are still to be told.
-    ended: Option<Result<Value, Refusal>>,
+    ended: Option<Result<Execution, Refusal>>,
 }
 
 impl Streamed {
@@ -43,7 +43,7 @@ impl Streamed {
                 return Some((StreamItem::Event(event), listening));
             }
             let ended = listening.ended.take()?;
-            Some((StreamItem::End(ended), listening))
+            Some((StreamItem::End(ended.map(Box::new)), listening))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod admission;
 mod audit;
+mod description;
 mod discretion;
 mod operations;
 mod sessions;

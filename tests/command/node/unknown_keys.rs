@@ -12,9 +12,10 @@ use isolet_test_support::{Scratch, root};
 const STRANGE: &str = "qqqq";
 
 /// What a client of a node or of a pipe sends that may have unknown keys: the file, the type, and
-/// why. All of it is of other services' protocols; `docs/reference/dialects.md` says so to their
+/// why. All but the first is of other services' protocols; `docs/reference/dialects.md` says so to their
 /// users.
-const LENIENT: [(&str, &str, &str); 13] = [
+const LENIENT: [(&str, &str, &str); 14] = [
+    ("serve/stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
     ("e2b/connect.rs", "FileSystemRequest", E2B),
     ("e2b/contexts.rs", "ContextRequest", E2B),
     ("e2b/control.rs", "SandboxRequest", E2B),
@@ -263,7 +264,8 @@ fn what_clients_send_refuses_unknown_keys_but_for_the_protocols_that_need_them()
     let mut found = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
-        let name = file.strip_prefix(&http).unwrap_or(file).to_str().unwrap().to_owned();
+        let name = file.strip_prefix(&http).or(file.strip_prefix(&root().join("src/cli")));
+        let name = name.unwrap_or(file).to_str().unwrap().to_owned();
         found.extend(lenient(&text).into_iter().map(|one| (name.clone(), one.to_owned())));
     }
     found.sort();

@@ -452,10 +452,13 @@ fn policies_are_enforced_and_their_mistakes_are_named() {
             "unknown field `run_tim` (did you mean `run_time`?), at ['limits']",
         ),
         (json!({"mounts": [{"gest": "/x"}]}), "`gest` (did you mean `guest`?), at ['mounts'][0]"),
-        (json!({"tools": [{"nmae": "a"}]}), "unknown field `nmae` (did you mean `name`?), at [0]"),
+        (
+            json!({"tools": [{"nmae": "a"}]}),
+            "unknown field `nmae` (did you mean `name`?), at ['tools'][0]",
+        ),
         (
             json!({"tools": [{"name": "a", "parameters": [{"name": "b", "defalt": 1}]}]}),
-            "`defalt` (did you mean `default`?), at [0]['parameters'][0]",
+            "`defalt` (did you mean `default`?), at ['tools'][0]['parameters'][0]",
         ),
         (json!({"submit": {"fields": [], "nam": 1}}), "`nam` (did you mean `name`?)"),
         (json!({"mounts": [{"host": "/nowhere-at-all", "guest": "/x"}]}), "/nowhere-at-all"),

@@ -31,16 +31,15 @@ impl Sink for Journal {
 }
 
 fn entry(tenant: &str, session: &str, record: &AuditRecord<'_>) -> Value {
+    let time = seconds(SystemTime::now());
     let mut entry = match record {
+        // It has its own time.
         AuditRecord::Access(event) => line(event),
-        AuditRecord::Created => json!({"event": "created"}),
-        AuditRecord::Ran(status) => json!({"event": "ran", "status": status}),
-        AuditRecord::Ended(reason) => json!({"event": "ended", "reason": reason}),
-        AuditRecord::Dropped(events) => json!({"event": "dropped", "events": events}),
+        AuditRecord::Created => json!({"time": time, "event": "created"}),
+        AuditRecord::Ran(status) => json!({"time": time, "event": "ran", "status": status}),
+        AuditRecord::Ended(reason) => json!({"time": time, "event": "ended", "reason": reason}),
+        AuditRecord::Dropped(events) => json!({"time": time, "event": "dropped", "events": events}),
     };
-    if entry.get("time").is_none() {
-        entry["time"] = seconds(SystemTime::now()).into();
-    }
     entry["tenant"] = tenant.into();
     entry["session"] = session.into();
     entry

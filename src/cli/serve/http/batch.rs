@@ -11,12 +11,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt};
 use isolet::Value;
+use serde::Serialize;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::MAX_BODY_BYTES;
 use super::body::{JsonBody, decoded, in_turn, line};
-use super::openapi::Refusals;
+use super::openapi::{self, Refusals};
 use super::problem::Problem;
 use super::runs::{EVENTS, RunOnceRequest};
 use super::transfer::{self, Transfer};
@@ -24,6 +25,7 @@ use crate::cli::http_server::Patient;
 use crate::cli::json_text::message_id;
 use crate::cli::mcp::wire::Outline;
 use crate::service::node::{Credentials, Node, Tenant};
+use crate::service::{Execution, Plain};
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     OpenApiRouter::new().routes(routes!(run_batch))
@@ -139,12 +141,27 @@ fn split(item: Value) -> (Value, Result<RunOnceRequest, Problem>) {
     (id, JsonBody::of(Value::Dict(fields)).map(|JsonBody(once)| once))
 }
 
-fn answered(id: Value, ran: Result<Value, Problem>) -> Bytes {
-    let (key, value) = match ran {
-        Ok(execution) => ("execution", execution),
-        Err(problem) => ("problem", problem.value()),
+/// A line of the answer.
+#[derive(Serialize)]
+struct Done {
+    id: Plain,
+    #[serde(flatten)]
+    ran: Ran,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Ran {
+    Execution(Box<Execution>),
+    Problem(openapi::Problem),
+}
+
+fn answered(id: Value, ran: Result<Execution, Problem>) -> Bytes {
+    let ran = match ran {
+        Ok(execution) => Ran::Execution(Box::new(execution)),
+        Err(problem) => Ran::Problem(problem.told()),
     };
-    line(Value::dict([("id", id), (key, value)])).into()
+    line(Done { id: Plain(id), ran }).into()
 }
 
 /// The lines of a body.

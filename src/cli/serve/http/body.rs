@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use isolet::Value;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
@@ -15,6 +16,7 @@ use super::aside::{LARGE_BYTES, aside};
 use super::problem::Problem;
 use super::transfer::{self, Transfer};
 use crate::cli::json_text;
+use crate::service::{Plain, size_up_to};
 
 const BODY: &str = "the body";
 
@@ -103,7 +105,8 @@ pub(super) fn read<T: DeserializeOwned + Send>(what: &str, value: Value) -> Resu
         let kind = value.type_name();
         return Err(Problem::unreadable(format!("{what} is {kind}, and has to be an object")));
     }
-    let given = aside(size(&value), || isolet::from_value(value));
+    let value = Plain(value);
+    let given = aside(size(&value), || isolet::from_value(value.0));
     given.map_err(|error| Problem::unreadable(format!("{what} is invalid: {error}")))
 }
 
@@ -151,55 +154,37 @@ pub(super) fn variables(inputs: Value) -> Result<Vec<(String, Value)>, Problem> 
     }
 }
 
-/// A value as JSON.
-pub(super) fn json(value: Value) -> Vec<u8> {
-    aside(size(&value), || {
+/// An answer as JSON.
+pub(super) fn json(answer: impl Serialize + Send) -> Vec<u8> {
+    aside(size(&answer), || {
         let mut text = Vec::new();
-        Wire::Json.encode(&value, &mut text);
-        drop(value);
+        // Writing to a vector does not fail, and all that answers have has a form.
+        let _ = Wire::Json.encode(&answer, &mut text);
+        drop(answer);
         text
     })
 }
 
-/// A value as a line of JSON.
-pub(super) fn line(value: Value) -> Vec<u8> {
-    let mut text = json(value);
+/// An answer as a line of JSON.
+pub(super) fn line(answer: impl Serialize + Send) -> Vec<u8> {
+    let mut text = json(answer);
     text.push(b'\n');
     text
 }
 
-/// Whether a value is so small that no answer is too long for it.
-pub(super) fn is_small(value: &Value) -> bool {
-    size(value) < SMALL_BYTES
+/// Whether something is so small that no answer is too long for it.
+pub(super) fn is_small(of: &impl Serialize) -> bool {
+    size_up_to(SMALL_BYTES, of) < SMALL_BYTES
 }
 
-/// Does work on a value. If it is large, the thread's other requests go on meanwhile.
-pub(super) fn aside_of<T: Send>(value: &Value, work: impl FnOnce() -> T + Send) -> T {
-    aside(size(value), work)
+/// Does work on something. If it is large, the thread's other requests go on meanwhile.
+pub(super) fn aside_of<T: Send>(of: &impl Serialize, work: impl FnOnce() -> T + Send) -> T {
+    aside(size(of), work)
 }
 
-/// Returns the size of a value's texts and items, or [`LARGE_BYTES`] if it is larger.
-fn size(value: &Value) -> usize {
-    let mut left = LARGE_BYTES;
-    if is_within(value, &mut left) { LARGE_BYTES - left } else { LARGE_BYTES }
-}
-
-/// Takes the size of a value off what is `left`. Returns `false` if that does not suffice.
-fn is_within(value: &Value, left: &mut usize) -> bool {
-    let own = match value {
-        Value::Str(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        _ => 1,
-    };
-    let Some(rest) = left.checked_sub(own) else { return false };
-    *left = rest;
-    match value {
-        Value::List(items) => items.iter().all(|item| is_within(item, left)),
-        Value::Dict(items) => {
-            items.iter().all(|(key, item)| is_within(key, left) && is_within(item, left))
-        }
-        _ => true,
-    }
+/// Returns the size of the texts and items of something, or [`LARGE_BYTES`] if it is larger.
+fn size(of: &impl Serialize) -> usize {
+    size_up_to(LARGE_BYTES, of)
 }
 
 /// Answers with JSON of another protocol.
@@ -211,36 +196,14 @@ impl IntoResponse for DialectJson {
     }
 }
 
-/// Answers with a value.
-pub(super) struct ApiResponse(pub(super) StatusCode, pub(super) Value);
+/// Answers with JSON.
+pub(super) struct ApiResponse<T>(pub(super) StatusCode, pub(super) T);
 
-impl IntoResponse for ApiResponse {
+impl<T: Serialize + Send> IntoResponse for ApiResponse<T> {
     fn into_response(self) -> Response {
         let mut response = (self.0, line(self.1)).into_response();
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, json);
         response
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_is_large_by_its_texts_or_its_items() {
-        let most = LARGE_BYTES - 1;
-        let nested = |text: usize| Value::List(vec![Value::dict([("k", "x".repeat(text))])]);
-        for (value, bytes) in [
-            (Value::None, 1),
-            (Value::from("x".repeat(most)), most),
-            (Value::bytes(vec![0; most + 1]), LARGE_BYTES),
-            (Value::List(vec![Value::None; most - 1]), most),
-            (Value::List(vec![Value::None; most]), LARGE_BYTES),
-            (nested(most - 3), most),
-            (nested(most), LARGE_BYTES),
-        ] {
-            assert_eq!(size(&value), bytes);
-        }
     }
 }

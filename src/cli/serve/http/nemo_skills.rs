@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::delete;
-use isolet::Value;
+use isolet::{Syntax, Value};
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
@@ -18,9 +18,8 @@ use super::body::DialectJson;
 use super::exits::Shown;
 use super::lenient;
 use super::problem::Problem;
-use crate::service::node::{
-    Credentials, ImplicitGrants, MOST_SECONDS, NewRun, NewSession, Node, Tenant,
-};
+use crate::service::node::{Credentials, ImplicitGrants, MOST_SECONDS, NewSession, Node, Tenant};
+use crate::service::{Execution, Input, Run, RunOptions, TerminationKind};
 
 /// The header with the name of a session.
 const SESSION: &str = "x-session-id";
@@ -105,15 +104,17 @@ async fn run_cell(
     wanted: ExecuteRequest,
 ) -> Result<AnyJson, Problem> {
     let grants = grants(MOST_SECONDS);
-    let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
+    let new = NewSession { grants, ..NewSession::default() };
     let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
-    let options =
-        Value::dict([("timeout", Value::from(wanted.timeout)), ("syntax", "ipython".into())]);
-    let run = NewRun { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
+    let options = RunOptions {
+        timeout: Some(wanted.timeout),
+        syntax: Syntax::Ipython,
+        ..RunOptions::default()
+    };
+    let run = Run { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
     let execution = node.run_in_turn(&session, run).await?;
-    let is_over = execution.get("session_alive").is_some();
     let mut output = output(&wanted, &execution, Kind::Cell);
-    output["new_session_created"] = (is_new || is_over).into();
+    output["new_session_created"] = (is_new || execution.session_ended).into();
     Ok(output)
 }
 
@@ -123,14 +124,15 @@ async fn run_program(
     wanted: ExecuteRequest,
 ) -> Result<AnyJson, Problem> {
     let grants = grants(wanted.timeout);
-    let new = NewSession { policy: no_policy(), grants, ..NewSession::default() };
+    let new = NewSession { grants, ..NewSession::default() };
     let session = node.create_own(tenant, new, PATIENCE).await?;
-    let options = Value::dict([
-        ("timeout", Value::from(wanted.timeout)),
-        ("stdin", wanted.std_input.clone().into()),
-        ("program", true.into()),
-    ]);
-    let run = NewRun { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
+    let options = RunOptions {
+        timeout: Some(wanted.timeout),
+        stdin: Some(Input::Text(wanted.std_input.clone())),
+        program: true,
+        ..RunOptions::default()
+    };
+    let run = Run { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
     let ran = node.run(session.used(), run).await;
     session.end().await;
     Ok(output(&wanted, &ran?, Kind::Program))
@@ -141,46 +143,37 @@ fn grants(seconds: f64) -> ImplicitGrants {
     ImplicitGrants { packages: true, run_time, most_run_time, ..ImplicitGrants::default() }
 }
 
-fn no_policy() -> Value {
-    Value::Dict(Vec::new())
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Cell,
     Program,
 }
 
-fn output(wanted: &ExecuteRequest, execution: &Value, kind: Kind) -> AnyJson {
-    let text = |of: &Value, name: &str| {
-        of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let (mut stdout, mut stderr) = (text(execution, "stdout"), text(execution, "stderr"));
+fn output(wanted: &ExecuteRequest, execution: &Execution, kind: Kind) -> AnyJson {
+    let (mut stdout, mut stderr) = (execution.stdout.clone(), execution.stderr.clone());
     let mut status = "completed";
-    if let Some(exception) = execution.get("exception") {
-        stderr += &text(exception, "traceback");
+    if let Some(exception) = &execution.exception {
+        stderr += &exception.traceback;
         // A program that fails is one that has been carried out.
         status = if kind == Kind::Cell { "error" } else { "completed" };
-    } else if let Some(termination) = execution.get("termination") {
-        let is_timeout = text(termination, "kind") == "timeout";
+    } else if let Some(termination) = &execution.termination {
+        let is_timeout = termination.kind == TerminationKind::Timeout;
         status = if is_timeout { "timeout" } else { "error" };
         let reason = if is_timeout {
             format!("Execution timed out after {} seconds", wanted.timeout)
         } else {
-            text(termination, "message")
+            termination.message.clone()
         };
         stderr.extend([&*reason, "\n"]);
-    } else if execution.get("exit_code").is_some() {
+    } else if execution.exit_code.is_some() {
         if kind == Kind::Cell
             && let Some(exit) = Shown::of(execution)
         {
             status = "error";
             stderr.extend([&*exit.line(), "\n"]);
         }
-    } else if kind == Kind::Cell
-        && (execution.get("value").is_some() || execution.get("value_error").is_some())
-    {
-        stdout += &text(execution, "repr");
+    } else if kind == Kind::Cell && execution.has_value() {
+        stdout += execution.repr();
         stdout.push('\n');
     }
     let most = wanted.max_output_characters;

@@ -1,19 +1,24 @@
 //! The description of the native routes, `GET /openapi.json`, collected from the handlers, and the
-//! shapes of their answers.
+//! answers of those routes.
 
 use std::collections::BTreeMap;
+use std::ops::Not;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use serde::Serialize;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Content, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::service::node::Node;
+pub(super) use crate::service::Execution;
+use crate::service::node::{Listed, Node};
+use crate::service::{Plain, Variable};
 
 /// What the description begins with.
 #[derive(OpenApi)]
@@ -82,145 +87,121 @@ impl IntoResponses for Refusals {
 }
 
 /// A refused request (RFC 9457).
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Problem {
-    r#type: String,
-    title: String,
-    status: u16,
+    pub(super) r#type: &'static str,
+    pub(super) title: &'static str,
+    pub(super) status: u16,
     /// What refuses, for programs.
-    code: String,
+    pub(super) code: &'static str,
     /// What has happened, for people.
-    detail: String,
+    pub(super) detail: String,
     /// What helps.
-    hint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hint: Option<String>,
 }
 
 /// A session.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Session {
     /// The node's name, its start, and the session.
-    id: String,
+    pub(super) id: String,
     /// Seconds since 1970.
-    created_at: f64,
+    pub(super) created_at: f64,
     /// For how many seconds it still lives.
-    ttl: f64,
-    /// What its creation has said.
-    metadata: Option<serde_json::Value>,
+    pub(super) ttl: f64,
     /// `true` if it is paused.
-    is_paused: Option<bool>,
+    #[serde(skip_serializing_if = "Not::not")]
+    #[schema(required = false)]
+    pub(super) is_paused: bool,
+    /// What its creation has said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) metadata: Option<Plain>,
+}
+
+impl From<Listed> for Session {
+    fn from(session: Listed) -> Self {
+        let Listed { id, created, left, is_paused, memory_bytes: _, metadata } = session;
+        Self {
+            id,
+            created_at: since_1970(created),
+            ttl: left.as_secs_f64(),
+            is_paused,
+            metadata: Some(metadata).filter(|Plain(metadata)| !metadata.is_none()),
+        }
+    }
 }
 
 /// A new session.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct NewSession {
     #[schema(inline)]
     #[serde(flatten)]
-    session: Session,
+    pub(super) session: Session,
     /// Whoever has it may use the session.
-    token: String,
+    pub(super) token: String,
     /// The node's name.
-    node: String,
+    pub(super) node: String,
 }
 
 /// The sessions of a key, the oldest first.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Sessions {
-    sessions: Vec<Session>,
+    pub(super) sessions: Vec<Session>,
 }
 
 /// A snapshot of a session.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Snapshot {
-    id: String,
-    /// What its owner calls it.
-    name: Option<String>,
+    pub(super) id: String,
     /// The session that it was made of.
-    session: String,
+    pub(super) session: String,
     /// Seconds since 1970.
-    created_at: f64,
+    pub(super) created_at: f64,
+    /// What its owner calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+}
+
+impl From<crate::service::node::Snapshot> for Snapshot {
+    fn from(snapshot: crate::service::node::Snapshot) -> Self {
+        let crate::service::node::Snapshot { id, name, session, created } = snapshot;
+        Self { id, session, created_at: since_1970(created), name }
+    }
 }
 
 /// The snapshots of a key, the oldest first.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Snapshots {
-    snapshots: Vec<Snapshot>,
+    pub(super) snapshots: Vec<Snapshot>,
 }
 
 /// The value of a variable.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct VariableValue {
-    value: serde_json::Value,
+    #[schema(value_type = serde_json::Value)]
+    pub(super) value: Plain,
 }
 
 /// The variables of a session.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct Variables {
-    variables: Vec<Variable>,
-}
-
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
-struct Variable {
-    name: String,
-    r#type: String,
-    repr: String,
-}
-
-/// What a run has done. What there is nothing of is left out.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
-pub(super) struct Execution {
-    status: Status,
-    /// The value of the last expression.
-    value: Option<serde_json::Value>,
-    repr: Option<String>,
-    /// Why the value could not cross.
-    value_error: Option<String>,
-    /// The status of `sys.exit`.
-    exit_code: Option<i64>,
-    /// The `SystemExit` that it exited by.
-    system_exit: Option<serde_json::Value>,
-    exception: Option<serde_json::Value>,
-    termination: Option<serde_json::Value>,
-    stdout: Option<String>,
-    stderr: Option<String>,
-    displays: Option<Vec<serde_json::Value>>,
-    files: Option<Vec<serde_json::Value>>,
-    locals: Option<BTreeMap<String, String>>,
-    usage: serde_json::Value,
-    truncated: Option<BTreeMap<String, u64>>,
-    /// `false` if the session has ended.
-    session_alive: Option<bool>,
-}
-
-#[derive(ToSchema)]
-#[schema(rename_all = "lowercase")]
-#[expect(dead_code, reason = "a shape")]
-enum Status {
-    Completed,
-    Submitted,
-    Raised,
-    Exited,
-    Terminated,
+    pub(super) variables: Vec<Variable>,
 }
 
 /// How full a node is.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a shape")]
+#[derive(Serialize, ToSchema)]
 pub(super) struct NodeLoad {
-    name: String,
-    version: String,
-    sessions: u64,
-    max_sessions: u64,
-    running: u64,
-    waiting: u64,
-    is_draining: bool,
+    pub(super) name: String,
+    pub(super) version: &'static str,
+    pub(super) sessions: usize,
+    pub(super) max_sessions: usize,
+    pub(super) running: usize,
+    pub(super) waiting: usize,
+    pub(super) is_draining: bool,
+}
+
+fn since_1970(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

@@ -4,12 +4,12 @@
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use isolet::Value;
 use serde_json::Value as Json;
 
 use super::body::line;
-use crate::service::Failure;
+use super::openapi;
 use crate::service::node::{Awaited, Memory, Refusal, over_quota};
+use crate::service::{Failure, FailureKind};
 
 /// A refused request.
 #[derive(Clone, Debug)]
@@ -119,19 +119,16 @@ impl Problem {
         response
     }
 
-    /// The problem as an object.
-    pub(super) fn value(&self) -> Value {
-        let mut fields = vec![
-            ("type", Value::from("about:blank")),
-            ("title", self.status.canonical_reason().unwrap_or_default().into()),
-            ("status", i64::from(self.status.as_u16()).into()),
-            ("code", self.code.into()),
-            ("detail", self.detail.as_str().into()),
-        ];
-        if let Some(hint) = &self.hint {
-            fields.push(("hint", hint.as_str().into()));
+    /// The problem as clients read it.
+    pub(super) fn told(&self) -> openapi::Problem {
+        openapi::Problem {
+            r#type: "about:blank",
+            title: self.status.canonical_reason().unwrap_or_default(),
+            status: self.status.as_u16(),
+            code: self.code,
+            detail: self.detail.clone(),
+            hint: self.hint.clone(),
         }
-        Value::dict(fields)
     }
 }
 
@@ -219,16 +216,16 @@ impl From<Refusal> for Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         let (status, code) = match failure.kind {
-            "denied" => (StatusCode::FORBIDDEN, "denied"),
-            "busy" => (StatusCode::CONFLICT, "busy"),
-            "closed" => (StatusCode::GONE, "gone"),
-            "died" => (StatusCode::GONE, "died"),
-            "limit" => (StatusCode::UNPROCESSABLE_ENTITY, "limit"),
-            "value" => (StatusCode::UNPROCESSABLE_ENTITY, "value"),
-            "packages" => (StatusCode::UNPROCESSABLE_ENTITY, "packages"),
-            "config" => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
-            "start" | "assets" => (StatusCode::SERVICE_UNAVAILABLE, "start"),
-            _ => (StatusCode::BAD_REQUEST, "invalid"),
+            FailureKind::Denied => (StatusCode::FORBIDDEN, "denied"),
+            FailureKind::Busy => (StatusCode::CONFLICT, "busy"),
+            FailureKind::Closed => (StatusCode::GONE, "gone"),
+            FailureKind::Died => (StatusCode::GONE, "died"),
+            FailureKind::Limit => (StatusCode::UNPROCESSABLE_ENTITY, "limit"),
+            FailureKind::Value => (StatusCode::UNPROCESSABLE_ENTITY, "value"),
+            FailureKind::Packages => (StatusCode::UNPROCESSABLE_ENTITY, "packages"),
+            FailureKind::Config => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            FailureKind::Start | FailureKind::Assets => (StatusCode::SERVICE_UNAVAILABLE, "start"),
+            FailureKind::Protocol => (StatusCode::BAD_REQUEST, "invalid"),
         };
         Self { hint: failure.hint, ..Self::new(status, code, failure.message) }
     }
@@ -236,7 +233,7 @@ impl From<Failure> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, line(self.value())).into_response();
+        let mut response = (self.status, line(self.told())).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after {

@@ -10,8 +10,8 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
-use isolet::{Stream, ToolError, Value};
-use serde::Deserialize;
+use isolet::{Stream, Syntax, ToolError, Value};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -23,10 +23,8 @@ use super::paths::{CallPath, SessionPath};
 use super::problem::Problem;
 use super::sessions::SessionRequest;
 use crate::cli::http_server::Patient;
-use crate::service::node::{
-    Credentials, Event, NewRun, Node, SessionLease, StreamItem, Streamed, Tenant,
-};
-use crate::service::{Answer, Policy};
+use crate::service::node::{Credentials, Event, Node, SessionLease, StreamItem, Streamed, Tenant};
+use crate::service::{Answer, Display, Execution, Input, Plain, Policy, Run, RunOptions};
 
 /// The media type of events: an object of JSON on each line.
 pub(super) const EVENTS: &str = "application/x-ndjson";
@@ -83,7 +81,7 @@ run_requests! {
     /// What it reads from standard input.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
-    stdin: Value,
+    stdin: Option<Input>,
     /// `sys.argv` after the program's name.
     #[serde(default)]
     argv: Option<Vec<String>>,
@@ -103,36 +101,41 @@ run_requests! {
     /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
     /// commands.
     #[serde(default)]
-    syntax: Option<String>,
+    #[schema(value_type = Option<String>)]
+    syntax: Option<Syntax>,
     /// Displays of pandas' tables also have their data, by column.
     #[serde(default)]
     table_data: bool,
 }
 
 impl RunRequest {
-    pub(super) fn new_run(self, is_stream: bool) -> Result<NewRun, Problem> {
-        let mut options = vec![("stream", Value::from(is_stream))];
-        if let Some(seconds) = self.timeout {
-            options.push(("timeout", seconds.into()));
-        }
-        if !self.stdin.is_none() {
-            options.push(("stdin", self.stdin));
-        }
-        if let Some(argv) = self.argv {
-            options.push(("argv", Value::List(argv.into_iter().map(Value::from).collect())));
-        }
-        if let Some(name) = self.name {
-            options.push(("name", name.into()));
-        }
-        if let Some(syntax) = self.syntax {
-            options.push(("syntax", syntax.into()));
-        }
-        options.push(("program", self.program.into()));
-        options.push(("keep_variables", self.keep_variables.into()));
-        options.push(("allow_return", self.allow_return.into()));
-        options.push(("table_data", self.table_data.into()));
-        let inputs = variables(self.inputs)?;
-        Ok(NewRun { code: self.code, inputs, options: Value::dict(options) })
+    pub(super) fn new_run(self, stream: bool) -> Result<Run, Problem> {
+        let Self {
+            code,
+            inputs,
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
+        } = self;
+        let options = RunOptions {
+            timeout,
+            stream,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            table_data,
+            syntax: syntax.unwrap_or_default(),
+        };
+        Ok(Run { code, inputs: variables(inputs)?, options })
     }
 }
 
@@ -183,39 +186,42 @@ fn lines(
 ) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
     streamed.items().map(move |item| {
         Ok(match item {
-            StreamItem::Event(event) => line(event_to_json(event)).into(),
+            StreamItem::Event(event) => line(EventMessage::from(event)).into(),
             StreamItem::End(Ok(execution)) => {
-                let execution = fit(&node, &session, execution);
-                line(Value::dict([("type", Value::from("end")), ("execution", execution)])).into()
+                let execution = Box::new(fit(&node, &session, *execution));
+                line(EventMessage::End { execution }).into()
             }
             StreamItem::End(Err(refusal)) => {
-                let problem = Problem::from(refusal).value();
-                line(Value::dict([("type", Value::from("error")), ("problem", problem)])).into()
+                line(EventMessage::Error { problem: Problem::from(refusal).told() }).into()
             }
         })
     })
 }
 
-/// Returns an event as the object that clients get.
-pub(super) fn event_to_json(event: Event) -> Value {
-    match event {
-        Event::Output(stream, text) => {
-            let kind = if stream == Stream::Stderr { "stderr" } else { "stdout" };
-            Value::dict([("type", Value::from(kind)), ("text", text.into())])
+/// What clients are told of a run while it runs, and at its end.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum EventMessage {
+    Stdout { text: String },
+    Stderr { text: String },
+    Display { display: Display },
+    ToolCall { call_id: u64, name: String, arguments: Plain },
+    ToolCancelled { call_id: u64 },
+    End { execution: Box<Execution> },
+    Error { problem: openapi::Problem },
+}
+
+impl From<Event> for EventMessage {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Output(Stream::Stderr, text) => Self::Stderr { text },
+            Event::Output(_, text) => Self::Stdout { text },
+            Event::Display(display) => Self::Display { display },
+            Event::Call { call, tool, arguments } => {
+                Self::ToolCall { call_id: call, name: tool, arguments: Plain(arguments) }
+            }
+            Event::Uncall(call_id) => Self::ToolCancelled { call_id },
         }
-        Event::Display(display) => {
-            Value::dict([("type", Value::from("display")), ("display", display)])
-        }
-        Event::Call { call, tool, arguments } => Value::dict([
-            ("type", Value::from("tool_call")),
-            ("call_id", i128::from(call).into()),
-            ("name", tool.into()),
-            ("arguments", arguments),
-        ]),
-        Event::Uncall(call) => Value::dict([
-            ("type", Value::from("tool_cancelled")),
-            ("call_id", i128::from(call).into()),
-        ]),
     }
 }
 
@@ -295,7 +301,7 @@ impl RunOnceRequest {
         node: &Arc<Node>,
         tenant: &Arc<Tenant>,
         patience: Duration,
-    ) -> Result<Value, Problem> {
+    ) -> Result<Execution, Problem> {
         let (policy, request) = self.split();
         let run = request.new_run(false)?;
         let new = SessionRequest::of(policy).new_session()?;
@@ -318,7 +324,7 @@ async fn run_code_once(
     State(node): Served,
     credentials: Credentials,
     JsonBody(request): JsonBody<RunOnceRequest>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<Execution>, Problem> {
     let tenant = node.tenant(&credentials)?;
     Ok(ApiResponse(StatusCode::OK, request.run(&node, &tenant, Duration::ZERO).await?))
 }

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use isolet::Value;
+use isolet::{MimeData, Syntax, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as AnyJson, json};
 
@@ -21,11 +21,10 @@ use super::body::{DialectJson, JsonBody, in_turn};
 use super::exits::Shown;
 use super::lenient;
 use super::problem::Problem;
-use crate::service::SessionCommand;
 use crate::service::node::{
-    Credentials, ImplicitGrants, MOST_SECONDS, NewRun, NewSession, Node, OwnSession, Refusal,
-    SessionLease,
+    Credentials, ImplicitGrants, MOST_SECONDS, NewSession, Node, OwnSession, Refusal, SessionLease,
 };
+use crate::service::{Command, Execution, Input, Policy, Run, RunOptions, Status, TerminationKind};
 
 /// How long a request waits for room on the node. Clients wait for a program's time and 10 s more.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -119,12 +118,13 @@ async fn run_code(
     };
     let ran = async {
         put(&node, session.used(), &program.files).await?;
-        let options = Value::dict([
-            ("timeout", Value::from(program.run_timeout)),
-            ("stdin", program.stdin.unwrap_or_default().into()),
-            ("program", true.into()),
-        ]);
-        let run = NewRun { code: program.code, inputs: Vec::new(), options };
+        let options = RunOptions {
+            timeout: Some(program.run_timeout),
+            stdin: Some(Input::Text(program.stdin.unwrap_or_default())),
+            program: true,
+            ..RunOptions::default()
+        };
+        let run = Run { code: program.code, inputs: Vec::new(), options };
         let result = CommandResult::of(&node.run(session.used(), run).await?);
         let files = fetch(&node, session.used(), &program.fetch_files).await?;
         Ok::<_, Refusal>((result, files))
@@ -170,18 +170,19 @@ async fn run_jupyter(
                 limit if limit > 0.0 => left.min(limit),
                 _ => left,
             };
-            let options = Value::dict([
-                ("timeout", Value::from(time.max(0.0))),
-                ("syntax", "ipython".into()),
-            ]);
-            let run = NewRun { code: code.clone(), inputs: Vec::new(), options };
+            let options = RunOptions {
+                timeout: Some(time.max(0.0)),
+                syntax: Syntax::Ipython,
+                ..RunOptions::default()
+            };
+            let run = Run { code: code.clone(), inputs: Vec::new(), options };
             let execution = node.run(session.used(), run).await?;
             let shown = cell(&execution);
             length += shown.to_string().len() as u64;
             check_length(&node, length)?;
             cells.push(shown);
             let result = CommandResult::of(&execution);
-            if execution.get("session_alive").is_some() || result.return_code.is_none() {
+            if execution.session_ended || result.return_code.is_none() {
                 driver = CommandResult { stdout: String::new(), ..result };
                 break;
             }
@@ -217,14 +218,12 @@ async fn start(
     megabytes: Option<i64>,
 ) -> Result<OwnSession, Refusal> {
     let tenant = node.tenant(credentials)?;
-    let mut limits = vec![("run_time", Value::from(seconds))];
-    if let Some(megabytes) = megabytes {
-        let megabytes = megabytes.max(LEAST_MEGABYTES);
-        limits.push(("memory_bytes", megabytes.saturating_mul(1 << 20).into()));
-    }
+    let bytes = megabytes.map(|megabytes| {
+        u64::try_from(megabytes.max(LEAST_MEGABYTES)).unwrap_or_default().saturating_mul(1 << 20)
+    });
     let new = NewSession {
-        policy: Value::dict([("limits", Value::dict(limits))]),
-        grants: ImplicitGrants { most_run_time: Some(MOST_SECONDS), ..ImplicitGrants::default() },
+        policy: Policy::of_limits(Some(seconds), bytes),
+        grants: ImplicitGrants { most_timeout: Some(MOST_SECONDS), ..ImplicitGrants::default() },
         ..NewSession::default()
     };
     node.create_own(&tenant, new, PATIENCE).await
@@ -253,7 +252,8 @@ async fn put(
         let contents = decoded.map_err(|error| {
             Refusal::Unreadable(format!("the file `{path}` is no base64: {error}"))
         })?;
-        node.carry_out(session, SessionCommand::PutFile { path: place(path), contents }).await?;
+        let path = place(path);
+        node.carry_out(session, |reply| Command::PutFile { path, contents, reply }).await?;
     }
     Ok(())
 }
@@ -266,8 +266,8 @@ async fn fetch(
 ) -> Result<BTreeMap<String, String>, Refusal> {
     let (mut files, mut length) = (BTreeMap::new(), 0);
     for path in paths {
-        let command = SessionCommand::GetFile { path: place(path) };
-        if let Value::Bytes(bytes) = node.carry_out(session, command).await? {
+        let get = |reply| Command::GetFile { path: place(path), reply };
+        if let Some(bytes) = node.carry_out(session, get).await? {
             length += bytes.len().div_ceil(3) as u64 * 4;
             check_length(node, length)?;
             files.insert(path.clone(), STANDARD.encode(bytes));
@@ -291,75 +291,69 @@ impl CommandResult {
     }
 
     /// The result of a process that does the same as this execution.
-    fn of(execution: &Value) -> Self {
-        let (mut status, mut stderr) = ("Finished", text(execution, "stderr"));
-        let field = |of: &str, name: &str| execution.get(of).map(|of| text(of, name));
-        let return_code = match text(execution, "status").as_str() {
-            "raised" => {
-                stderr += &field("exception", "traceback").unwrap_or_default();
+    fn of(execution: &Execution) -> Self {
+        let (mut status, mut stderr) = ("Finished", execution.stderr.clone());
+        let return_code = match execution.status {
+            Status::Completed | Status::Submitted => Some(0),
+            Status::Raised => {
+                let traceback = execution.exception.as_ref().map(|its| its.traceback.as_str());
+                stderr += traceback.unwrap_or_default();
                 Some(1)
             }
-            "exited" => execution.get("exit_code").and_then(Value::as_i64),
-            "terminated" => {
-                let message = field("termination", "message").unwrap_or_default();
-                stderr += &message;
+            Status::Exited => execution.exit_code.map(i64::from),
+            Status::Terminated => {
+                let ended = execution.termination.as_ref();
+                stderr += ended.map(|its| its.message.as_str()).unwrap_or_default();
                 stderr.push('\n');
-                if field("termination", "kind").as_deref() == Some("timeout") {
+                if ended.is_some_and(|its| its.kind == TerminationKind::Timeout) {
                     status = "TimeLimitExceeded";
                     None
                 } else {
                     Some(KILLED)
                 }
             }
-            _ => Some(0),
         };
-        let time = execution.get("usage").and_then(|usage| usage.get("wall_time"));
-        let execution_time = time.and_then(Value::as_f64).unwrap_or_default();
-        Self { status, execution_time, return_code, stdout: text(execution, "stdout"), stderr }
+        let execution_time = execution.usage.wall_time.as_secs_f64();
+        let stdout = execution.stdout.clone();
+        Self { status, execution_time, return_code, stdout, stderr }
     }
 }
 
 /// What a notebook shows of a cell.
-fn cell(execution: &Value) -> AnyJson {
+fn cell(execution: &Execution) -> AnyJson {
     let mut display = Vec::new();
-    for shown in execution.get("displays").and_then(Value::as_list).unwrap_or_default() {
-        let formats = shown.get("data").and_then(Value::as_dict).unwrap_or_default();
-        let formats = formats.iter().filter_map(|(kind, data)| {
+    for shown in &execution.displays {
+        let formats = shown.formats().map(|(kind, data)| {
             let data = match data {
-                Value::Bytes(bytes) => STANDARD.encode(bytes),
-                data => data.as_str()?.to_owned(),
+                MimeData::Bytes(bytes) => STANDARD.encode(bytes),
+                data => data.as_str().unwrap_or_default().to_owned(),
             };
-            Some((kind.as_str()?.to_owned(), AnyJson::from(data)))
+            (kind.to_owned(), AnyJson::from(data))
         });
         display.push(AnyJson::Object(formats.collect()));
     }
-    let repr = text(execution, "repr");
+    let repr = execution.repr();
     if display.is_empty() && !repr.is_empty() && repr != "None" {
         display.push(json!({"text/plain": repr}));
     }
     let mut error = Vec::new();
-    if let Some(exception) = execution.get("exception") {
+    if let Some(exception) = &execution.exception {
         error.push(json!({
-            // Without the names of what the class is in.
-            "ename": text(exception, "type").rsplit('.').next(),
-            "evalue": text(exception, "message"),
-            "traceback": text(exception, "traceback").lines().collect::<Vec<_>>(),
+            "ename": exception.bare_name(),
+            "evalue": exception.message,
+            "traceback": exception.traceback.lines().collect::<Vec<_>>(),
         }));
-    } else if let Some(termination) = execution.get("termination") {
-        let (kind, message) = (text(termination, "kind"), text(termination, "message"));
+    } else if let Some(termination) = &execution.termination {
+        let (kind, message) = (termination.kind, &termination.message);
         error.push(json!({"ename": kind, "evalue": message, "traceback": [message]}));
     } else if let Some(exit) = Shown::of(execution) {
         let line = exit.line();
         error.push(json!({"ename": exit.name, "evalue": exit.message, "traceback": [line]}));
     }
     json!({
-        "stdout": text(execution, "stdout"),
-        "stderr": text(execution, "stderr"),
+        "stdout": execution.stdout,
+        "stderr": execution.stderr,
         "display": display,
         "error": error,
     })
-}
-
-fn text(of: &Value, name: &str) -> String {
-    of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -1,11 +1,9 @@
 //! The native routes that pause, copy and snapshot sessions.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
 use axum::http::StatusCode;
-use isolet::Value;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,8 +14,8 @@ use super::body::{ApiResponse, JsonBody, NoFields, PathParam};
 use super::openapi::{self, Refusals};
 use super::paths::{SessionPath, SnapshotPath};
 use super::problem::Problem;
-use super::sessions::{LifetimeRequest, created, shown};
-use crate::service::node::{Credentials, Listed, Node, Snapshot};
+use super::sessions::{LifetimeRequest, created};
+use crate::service::node::{Credentials, Listed, Node};
 
 type Served = State<Arc<Node>>;
 
@@ -46,7 +44,7 @@ async fn pause_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(NoFields {}): JsonBody<NoFields>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Session>, Problem> {
     node.pause(node.find(&credentials, &id)?).await?;
     answered(&node, &credentials, &id)
 }
@@ -67,14 +65,18 @@ async fn resume_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Session>, Problem> {
     node.resume(node.find(&credentials, &id)?, lifetime.ttl).await?;
     answered(&node, &credentials, &id)
 }
 
-fn answered(node: &Node, credentials: &Credentials, id: &str) -> Result<ApiResponse, Problem> {
+fn answered(
+    node: &Node,
+    credentials: &Credentials,
+    id: &str,
+) -> Result<ApiResponse<openapi::Session>, Problem> {
     let session = node.find(credentials, id)?;
-    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+    Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 
 /// Copies a session.
@@ -90,9 +92,9 @@ async fn fork_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::NewSession>, Problem> {
     let copy = node.fork(&node.find(&credentials, &id)?, lifetime.ttl).await?;
-    Ok(ApiResponse(StatusCode::CREATED, Value::Dict(created(&node, &copy))))
+    Ok(ApiResponse(StatusCode::CREATED, created(&node, &copy)))
 }
 
 #[derive(Default, Deserialize, ToSchema)]
@@ -115,23 +117,10 @@ async fn create_snapshot(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(SnapshotRequest { name }): JsonBody<SnapshotRequest>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Snapshot>, Problem> {
     check_name("name", name.as_deref())?;
     let snapshot = node.snapshot(&node.find(&credentials, &id)?, name).await?;
-    Ok(ApiResponse(StatusCode::CREATED, shown_snapshot(snapshot)))
-}
-
-fn shown_snapshot(snapshot: Snapshot) -> Value {
-    let since = snapshot.created.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut fields = vec![
-        ("id".into(), snapshot.id.into()),
-        ("session".into(), snapshot.session.into()),
-        ("created_at".into(), since.as_secs_f64().into()),
-    ];
-    if let Some(name) = snapshot.name {
-        fields.push(("name".into(), name.into()));
-    }
-    Value::Dict(fields)
+    Ok(ApiResponse(StatusCode::CREATED, snapshot.into()))
 }
 
 /// Lists the snapshots of a key.
@@ -150,10 +139,10 @@ fn shown_snapshot(snapshot: Snapshot) -> Value {
 async fn list_snapshots(
     State(node): Served,
     credentials: Credentials,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Snapshots>, Problem> {
     let tenant = node.tenant(&credentials)?;
-    let all = node.snapshots(&tenant).into_iter().map(shown_snapshot).collect();
-    Ok(ApiResponse(StatusCode::OK, Value::dict([("snapshots", Value::List(all))])))
+    let snapshots = node.snapshots(&tenant).into_iter().map(openapi::Snapshot::from).collect();
+    Ok(ApiResponse(StatusCode::OK, openapi::Snapshots { snapshots }))
 }
 
 /// Deletes a snapshot.

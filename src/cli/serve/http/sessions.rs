@@ -1,7 +1,6 @@
 //! Sessions: create, list, get, extend, reset and delete them; their variables and files.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,7 +19,7 @@ use super::openapi::{self, Refusals};
 use super::paths::{FilePath, SessionPath, VariablePath};
 use super::problem::Problem;
 use crate::service::node::{Credentials, Listed, NewSession, Node, SessionLease};
-use crate::service::{Policy, SessionCommand};
+use crate::service::{Command, Plain, Policy};
 
 type Served = State<Arc<Node>>;
 
@@ -69,7 +68,8 @@ impl SessionRequest {
     }
 
     pub(super) fn new_session(self) -> Result<NewSession, Problem> {
-        let policy = match self.policy {
+        let Self { policy, inputs, ttl: ttl, metadata, snapshot } = self;
+        let policy = match policy {
             Value::None => Value::Dict(Vec::new()),
             Value::Dict(items) => Value::Dict(items),
             other => {
@@ -78,10 +78,10 @@ impl SessionRequest {
                 return Err(Problem::unreadable(detail));
             }
         };
+        let (policy, metadata) = (Plain(policy), Plain(metadata));
         check_size("policy", &policy, MAX_POLICY_BYTES)?;
-        check_size("metadata", &self.metadata, MAX_METADATA_BYTES)?;
-        let inputs = variables(self.inputs)?;
-        let (ttl, metadata, snapshot) = (self.ttl, self.metadata, self.snapshot);
+        check_size("metadata", &metadata, MAX_METADATA_BYTES)?;
+        let (policy, inputs) = (Policy::read(policy.0)?, variables(inputs)?);
         Ok(NewSession { policy, inputs, ttl, metadata, snapshot, ..NewSession::default() })
     }
 }
@@ -104,18 +104,19 @@ async fn create_session(
     credentials: Credentials,
     IdempotencyKey(key): IdempotencyKey,
     JsonBody(request): JsonBody<SessionRequest>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::NewSession>, Problem> {
     let tenant = node.tenant(&credentials)?;
     let session = node.create(&tenant, request.new_session()?, key.as_deref()).await?;
-    Ok(ApiResponse(StatusCode::CREATED, Value::Dict(created(&node, &session))))
+    Ok(ApiResponse(StatusCode::CREATED, created(&node, &session)))
 }
 
 /// What the client of a new session learns of it.
-pub(super) fn created(node: &Node, session: &SessionLease) -> Vec<(Value, Value)> {
-    let mut shown = shown(Listed::of(session));
-    shown.push(("token".into(), node.token(session.handle()).into()));
-    shown.push(("node".into(), node.name().into()));
-    shown
+pub(super) fn created(node: &Node, session: &SessionLease) -> openapi::NewSession {
+    openapi::NewSession {
+        session: Listed::of(session).into(),
+        token: node.token(session.handle()),
+        node: node.name().to_owned(),
+    }
 }
 
 /// Lists the sessions of a key.
@@ -134,11 +135,10 @@ pub(super) fn created(node: &Node, session: &SessionLease) -> Vec<(Value, Value)
 async fn list_sessions(
     State(node): Served,
     credentials: Credentials,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Sessions>, Problem> {
     let tenant = node.tenant(&credentials)?;
-    let sessions = node.list(&tenant).into_iter().map(|one| Value::Dict(shown(one)));
-    let sessions = Value::List(sessions.collect());
-    Ok(ApiResponse(StatusCode::OK, Value::dict([("sessions", sessions)])))
+    let sessions = node.list(&tenant).into_iter().map(openapi::Session::from).collect();
+    Ok(ApiResponse(StatusCode::OK, openapi::Sessions { sessions }))
 }
 
 /// Returns a session.
@@ -152,9 +152,9 @@ async fn get_session(
     State(node): Served,
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Session>, Problem> {
     let session = node.find(&credentials, &id)?;
-    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+    Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 
 /// Ends a session.
@@ -197,10 +197,10 @@ async fn extend_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(lifetime): JsonBody<LifetimeRequest>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Session>, Problem> {
     let session = node.find(&credentials, &id)?;
     node.renew(&session, lifetime.ttl)?;
-    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+    Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 
 /// Gives a session a fresh interpreter.
@@ -222,10 +222,10 @@ async fn reset_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
     JsonBody(NoFields {}): JsonBody<NoFields>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Session>, Problem> {
     let session = node.find(&credentials, &id)?;
-    node.carry_out(&session, SessionCommand::Reset).await?;
-    Ok(ApiResponse(StatusCode::OK, Value::Dict(shown(Listed::of(&session)))))
+    node.carry_out(&session, |reply| Command::Reset { reply }).await?;
+    Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 
 /// Interrupts what runs in a session.
@@ -242,7 +242,7 @@ async fn interrupt_session(
     JsonBody(NoFields {}): JsonBody<NoFields>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
-    node.interrupt(&session).await?;
+    session.session().interrupt()?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -260,11 +260,10 @@ async fn list_variables(
     State(node): Served,
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::Variables>, Problem> {
     let session = node.find(&credentials, &id)?;
-    let variables = node.carry_out(&session, SessionCommand::Variables).await?;
-    let answer = Value::dict([("variables", variables)]);
-    Ok(ApiResponse(StatusCode::OK, checked(&node, answer)?))
+    let variables = node.carry_out(&session, |reply| Command::Variables { reply }).await?;
+    Ok(ApiResponse(StatusCode::OK, checked(&node, openapi::Variables { variables })?))
 }
 
 /// Returns a variable.
@@ -281,16 +280,13 @@ async fn get_variable(
     State(node): Served,
     credentials: Credentials,
     PathParam(VariablePath { id, name }): PathParam<VariablePath>,
-) -> Result<ApiResponse, Problem> {
+) -> Result<ApiResponse<openapi::VariableValue>, Problem> {
     let session = node.find(&credentials, &id)?;
-    let found = node.carry_out(&session, SessionCommand::Get { name: name.clone() }).await?;
-    match found {
-        Value::List(mut items) if items.len() == 1 => {
-            let answer = Value::dict([("value", items.remove(0))]);
-            Ok(ApiResponse(StatusCode::OK, checked(&node, answer)?))
-        }
-        _ => Err(Problem::nothing(format!("there is no variable `{name}`"))),
-    }
+    let get = |reply| Command::Get { name: name.clone(), reply };
+    let found = node.carry_out(&session, get).await?;
+    let value = found.ok_or_else(|| Problem::nothing(format!("there is no variable `{name}`")))?;
+    let answer = openapi::VariableValue { value: Plain(value) };
+    Ok(ApiResponse(StatusCode::OK, checked(&node, answer)?))
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -316,7 +312,7 @@ async fn set_variable(
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     let variables = vec![(name, new.value)];
-    node.carry_out(&session, SessionCommand::Set { variables }).await?;
+    node.carry_out(&session, |reply| Command::Set { variables, reply }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -333,8 +329,8 @@ async fn delete_variable(
     PathParam(VariablePath { id, name }): PathParam<VariablePath>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
-    let was = node.carry_out(&session, SessionCommand::Delete { name: name.clone() }).await?;
-    if was == Value::Bool(true) {
+    let delete = |reply| Command::Delete { name: name.clone(), reply };
+    if node.carry_out(&session, delete).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::nothing(format!("there is no variable `{name}`")))
@@ -362,12 +358,10 @@ async fn get_file(
 ) -> Result<Response, Problem> {
     let session = node.find(&credentials, &id)?;
     let path = format!("/{path}");
-    let found = node.carry_out(&session, SessionCommand::GetFile { path: path.clone() }).await?;
-    match found {
-        Value::Bytes(bytes) => {
-            Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
-        }
-        _ => Err(Problem::nothing(format!("there is no file `{path}`"))),
+    let get = |reply| Command::GetFile { path: path.clone(), reply };
+    match node.carry_out(&session, get).await? {
+        Some(bytes) => Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
+        None => Err(Problem::nothing(format!("there is no file `{path}`"))),
     }
 }
 
@@ -387,7 +381,7 @@ async fn put_file(
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     let (path, contents) = (format!("/{path}"), contents.to_vec());
-    node.carry_out(&session, SessionCommand::PutFile { path, contents }).await?;
+    node.carry_out(&session, |reply| Command::PutFile { path, contents, reply }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -405,8 +399,8 @@ async fn delete_file(
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
     let path = format!("/{path}");
-    let was = node.carry_out(&session, SessionCommand::RemoveFile { path: path.clone() }).await?;
-    if was == Value::Bool(true) {
+    let remove = |reply| Command::RemoveFile { path: path.clone(), reply };
+    if node.carry_out(&session, remove).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::nothing(format!("there is no file `{path}`")))
@@ -422,34 +416,20 @@ async fn delete_file(
         Refusals,
     ),
 )]
-async fn get_node(State(node): Served, credentials: Credentials) -> Result<ApiResponse, Problem> {
+async fn get_node(
+    State(node): Served,
+    credentials: Credentials,
+) -> Result<ApiResponse<openapi::NodeLoad>, Problem> {
     node.tenant(&credentials)?;
     let load = node.load();
-    let count = |number: usize| Value::from(i64::try_from(number).unwrap_or(i64::MAX));
-    let answer = Value::dict([
-        ("name", node.name().into()),
-        ("version", env!("CARGO_PKG_VERSION").into()),
-        ("sessions", count(load.sessions)),
-        ("max_sessions", count(load.max_sessions)),
-        ("running", count(load.running)),
-        ("waiting", count(load.waiting)),
-        ("is_draining", node.is_draining().into()),
-    ]);
+    let answer = openapi::NodeLoad {
+        name: node.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION"),
+        sessions: load.sessions,
+        max_sessions: load.max_sessions,
+        running: load.running,
+        waiting: load.waiting,
+        is_draining: node.is_draining(),
+    };
     Ok(ApiResponse(StatusCode::OK, answer))
-}
-
-pub(super) fn shown(session: Listed) -> Vec<(Value, Value)> {
-    let since = session.created.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut fields = vec![
-        ("id".into(), session.id.into()),
-        ("created_at".into(), since.as_secs_f64().into()),
-        ("ttl".into(), session.left.as_secs_f64().into()),
-    ];
-    if session.is_paused {
-        fields.push(("is_paused".into(), true.into()));
-    }
-    if !session.metadata.is_none() {
-        fields.push(("metadata".into(), session.metadata));
-    }
-    fields
 }

@@ -9,21 +9,22 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
 use isolet::Value;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_websockets::CloseCode;
 
 use super::MAX_BODY_BYTES;
 use super::answers::{checked, fit, fit_message};
 use super::body::{NoFields, decode, in_turn, json, read, variables};
+use super::openapi;
 use super::problem::Problem;
-use super::runs::{RunRequest, ToolException, answer_of, event_to_json};
+use super::runs::{EventMessage, RunRequest, ToolException, answer_of};
 use super::sessions::{SessionRequest, created};
 use super::websocket::{Socket, Turn, Upgrade};
 use crate::cli::json_text::message_id;
 use crate::cli::mcp::wire::Outline;
 use crate::service::node::{Credentials, Node, OwnSession, SessionLease, Streamed, Tenant};
-use crate::service::{SessionCommand, interrupted};
+use crate::service::{Command, Execution, Plain, Variable};
 
 /// What messages are called in problems.
 const MESSAGE: &str = "the message";
@@ -90,7 +91,7 @@ async fn create(
     node: &Arc<Node>,
     tenant: &Arc<Tenant>,
     message: &[u8],
-) -> Result<(OwnSession, Value), (Option<Value>, Problem)> {
+) -> Result<(OwnSession, WithId<Answer>), (Option<Value>, Problem)> {
     let message = Message::read(message).await?;
     let Message { kind, id, fields } = message;
     let wanted = if kind == "session" {
@@ -105,13 +106,11 @@ async fn create(
         Err(problem) => Err(problem),
     };
     let session = made.map_err(|problem| (id.clone(), problem))?;
-    let answer = created(node, session.used());
-    // Its own name for the session's id, because the message may have one.
-    let answer = answer.into_iter().map(|(name, value)| match name.as_str() {
-        Some("id") => ("session".into(), value),
-        _ => (name, value),
-    });
-    Ok((session, answered("session", id, answer.collect())))
+    let openapi::NewSession { session: its, token, node } = created(node, session.used());
+    let openapi::Session { id: own, created_at, ttl, is_paused, metadata } = its;
+    let answer =
+        Answer::Session { session: own, created_at, ttl, is_paused, metadata, token, node };
+    Ok((session, WithId { what: answer, id: id.map(Plain) }))
 }
 
 /// Returns the id of a message that cannot be read.
@@ -177,6 +176,42 @@ struct ToolResultMessage {
     error: Option<ToolException>,
 }
 
+/// A request that runs no code.
+enum Work {
+    Get(String),
+    Delete(String),
+    Set(Vec<(String, Value)>),
+    Variables,
+    Reset,
+}
+
+impl Work {
+    async fn done(self, node: &Node, session: &SessionLease) -> Result<Done, Problem> {
+        Ok(match self {
+            Self::Get(name) => {
+                let found = node.carry_out(session, |reply| Command::Get { name, reply }).await?;
+                let missing = || Problem::nothing("there is no such variable");
+                Done::Value(Plain(found.ok_or_else(missing)?))
+            }
+            Self::Delete(name) => {
+                Done::Was(node.carry_out(session, |reply| Command::Delete { name, reply }).await?)
+            }
+            Self::Set(variables) => {
+                node.carry_out(session, |reply| Command::Set { variables, reply }).await?;
+                Done::Nothing
+            }
+            Self::Variables => {
+                let list = |reply| Command::Variables { reply };
+                Done::Variables(node.carry_out(session, list).await?)
+            }
+            Self::Reset => {
+                node.carry_out(session, |reply| Command::Reset { reply }).await?;
+                Done::Nothing
+            }
+        })
+    }
+}
+
 /// The peer has gone.
 struct Gone;
 
@@ -230,37 +265,30 @@ impl Conversation {
     /// Carries out a request that runs no code. Returns its answer, if it has one.
     async fn carry_out(&mut self, message: Message) -> Result<Option<Vec<u8>>, Gone> {
         let Message { kind, id, fields } = message;
-        let command = match kind.as_str() {
+        let work = match kind.as_str() {
             "interrupt" | "tool_result" => {
                 return Ok(self.meanwhile(&kind, fields).map(|problem| failed(id, &problem)));
             }
-            "get" => read(MESSAGE, fields).map(|Named { name }| SessionCommand::Get { name }),
-            "delete" => read(MESSAGE, fields).map(|Named { name }| SessionCommand::Delete { name }),
+            "get" => read(MESSAGE, fields).map(|Named { name }| Work::Get(name)),
+            "delete" => read(MESSAGE, fields).map(|Named { name }| Work::Delete(name)),
             "set" => read(MESSAGE, fields)
                 .and_then(|NewVariables { variables: given }| variables(given))
-                .map(|variables| SessionCommand::Set { variables }),
-            "variables" => read(MESSAGE, fields).map(|NoFields {}| SessionCommand::Variables),
-            "reset" => read(MESSAGE, fields).map(|NoFields {}| SessionCommand::Reset),
+                .map(Work::Set),
+            "variables" => read(MESSAGE, fields).map(|NoFields {}| Work::Variables),
+            "reset" => read(MESSAGE, fields).map(|NoFields {}| Work::Reset),
             _ => Err(Problem::unreadable(format!("there is no message `{kind}`"))),
         };
-        let found = command
-            .and_then(|command| Ok((command, self.node.find(&self.credentials, &self.id)?)))
+        let found = work
+            .and_then(|work| Ok((work, self.node.find(&self.credentials, &self.id)?)))
             .map_err(|problem| failed(id.clone(), &problem));
-        let (command, session) = match found {
+        let (work, session) = match found {
             Ok(found) => found,
             Err(answer) => return Ok(Some(answer)),
         };
-        let done = self.socket.during(self.node.carry_out(&session, command)).await.ok_or(Gone)?;
-        let value = done.map_err(Problem::from).and_then(|value| match (kind.as_str(), value) {
-            ("get", Value::List(mut items)) => {
-                items.pop().ok_or_else(|| Problem::nothing("there is no such variable"))
-            }
-            ("set" | "reset", _) => Ok(Value::None),
-            (_, value) => Ok(value),
-        });
-        let value = value.and_then(|value| checked(&self.node, value));
-        Ok(Some(match value {
-            Ok(value) => json(answered("ok", id, vec![("value".into(), value)])),
+        let done = self.socket.during(work.done(&self.node, &session)).await.ok_or(Gone)?;
+        let answer = done.and_then(|value| checked(&self.node, Answer::Ok { value }));
+        Ok(Some(match answer {
+            Ok(what) => json(WithId { what, id: id.map(Plain) }),
             Err(problem) => failed(id, &problem),
         }))
     }
@@ -275,9 +303,8 @@ impl Conversation {
             if let Err(problem) = read::<NoFields>(MESSAGE, fields) {
                 return Some(problem);
             }
-            let node = Arc::clone(&self.node);
             // Its answer says nothing that the end of the run does not say.
-            tokio::spawn(async move { node.interrupt(&session).await });
+            let _ = session.session().interrupt();
             return None;
         }
         match read(MESSAGE, fields) {
@@ -309,7 +336,7 @@ impl Conversation {
                 started = &mut starting => break started,
                 turn = self.socket.turn() => if self.take(turn).await? == Taken::Interrupt {
                     // It waits for its turn, and takes none now.
-                    return Ok(ended(id, interrupted()));
+                    return Ok(ended(id, Execution::interrupted()));
                 }
             }
         };
@@ -326,14 +353,13 @@ impl Conversation {
                     self.take(turn).await?;
                 }
                 Some(event) = events.next(), if self.socket.has_room() => {
-                    self.socket.send(json(with_id(event_to_json(event), id.clone())));
+                    self.socket.send(told(event, id.clone()));
                 }
             }
         };
         // After its answer nothing more is said by the run.
         while let Some(event) = events.try_next() {
-            let event = json(with_id(event_to_json(event), id.clone()));
-            self.socket.deliver(event).await.ok_or(Gone)?;
+            self.socket.deliver(told(event, id.clone())).await.ok_or(Gone)?;
         }
         Ok(match result {
             Ok(execution) => ended(id, fit_message(fit(&self.node, &same, execution))),
@@ -373,25 +399,58 @@ enum Taken {
     Nothing,
 }
 
-fn answered(kind: &str, id: Option<Value>, mut fields: Vec<(Value, Value)>) -> Value {
-    fields.insert(0, ("type".into(), kind.into()));
-    with_id(Value::Dict(fields), id)
+/// What a client is told, with its name for the request.
+#[derive(Serialize)]
+struct WithId<T> {
+    #[serde(flatten)]
+    what: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<Plain>,
 }
 
-fn with_id(mut answer: Value, id: Option<Value>) -> Value {
-    if let (Value::Dict(fields), Some(id)) = (&mut answer, id) {
-        fields.insert(1, ("id".into(), id));
-    }
-    answer
+/// The answer to a request that runs no code.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Answer {
+    Session {
+        /// By a name of its own, because the message may have an `id`.
+        session: String,
+        created_at: f64,
+        ttl: f64,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_paused: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<Plain>,
+        token: String,
+        node: String,
+    },
+    Ok {
+        value: Done,
+    },
+}
+
+/// What has come of a request.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Done {
+    Value(Plain),
+    Variables(Vec<Variable>),
+    /// Whether there was what was deleted.
+    Was(bool),
+    Nothing,
+}
+
+fn told(what: impl Into<EventMessage>, id: Option<Value>) -> Vec<u8> {
+    json(WithId { what: what.into(), id: id.map(Plain) })
 }
 
 /// The last message of a run.
-fn ended(id: Option<Value>, execution: Value) -> Vec<u8> {
-    json(answered("end", id, vec![("execution".into(), execution)]))
+fn ended(id: Option<Value>, execution: Execution) -> Vec<u8> {
+    told(EventMessage::End { execution: Box::new(execution) }, id)
 }
 
 fn failed(id: Option<Value>, problem: &Problem) -> Vec<u8> {
-    json(answered("error", id, vec![("problem".into(), problem.value())]))
+    told(EventMessage::Error { problem: problem.told() }, id)
 }
 
 /// Returns the code with which a socket is closed because of a problem.

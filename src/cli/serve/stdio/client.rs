@@ -1,14 +1,15 @@
 //! The client on standard output: writes replies and events as frames.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use isolet::{AuditEvent, Display, Stream, Value};
+use isolet::{AuditEvent, Stream, Value};
+use serde::Serialize;
 
 use super::super::wire::Wire;
+use crate::cli::audit;
 use crate::cli::frames::{self, Frame, MAX_BYTES};
-use crate::cli::{audit, json_text};
-use crate::service::{Client, Failure, display_value};
+use crate::service::{Display, Failure, FailureKind, Kept, Listener, Owner, Plain, Reply};
 
 /// Standard output, on which frames do not mix.
 pub(super) struct Stdout {
@@ -24,14 +25,16 @@ impl Stdout {
     /// Says why the connection ends.
     pub(super) fn fatal(&self, reason: &str) {
         // What does not fit into a frame is no reason.
-        let _ = self.send(vec!["fatal".into(), reason.into()]);
+        let _ = self.send(&("fatal", reason));
     }
 
-    /// Writes a message. Returns its length if it is too long.
-    fn send(&self, message: Vec<Value>) -> Result<(), usize> {
+    /// Writes a message. Fails with the reason if it is too long.
+    fn send(&self, message: &impl Serialize) -> Result<(), String> {
         let mut frame = Frame::new();
-        self.wire.encode(&Value::List(message), frame.body());
-        let frame = frame.finish()?;
+        self.wire.encode(message, frame.body())?;
+        let frame = frame.finish().map_err(|bytes| {
+            format!("the answer has {bytes} bytes, the limit is {MAX_BYTES} bytes")
+        })?;
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = frames::write(&frame) {
             gone(&error);
@@ -42,7 +45,7 @@ impl Stdout {
 
     /// Writes an event. One that does not fit into a frame is left out: its run has the same in its
     /// result, within its limits.
-    fn tell(&self, message: Vec<Value>) {
+    fn tell(&self, message: &impl Serialize) {
         let _ = self.send(message);
     }
 }
@@ -53,65 +56,102 @@ fn gone(error: &io::Error) -> ! {
     super::super::end(if is_expected { 0 } else { crate::cli::exit::FAILED })
 }
 
-impl Client for Stdout {
-    fn reply(&self, request: i64, result: Result<Value, Failure>) {
-        let message = match result {
-            Ok(value) => vec!["ok".into(), request.into(), value],
-            Err(failure) => vec!["error".into(), request.into(), error(&failure)],
+impl Stdout {
+    /// Answers a request.
+    pub(super) fn reply(&self, request: i64, result: Result<impl Serialize, Failure>) {
+        let sent = match result {
+            Ok(answer) => self.send(&("ok", request, answer)),
+            Err(failure) => self.send(&("error", request, failure)),
         };
-        if let Err(bytes) = self.send(message) {
+        if let Err(reason) = sent {
             let failure = Failure {
-                kind: "value",
-                message: format!("the answer has {bytes} bytes, the limit is {MAX_BYTES} bytes"),
+                kind: FailureKind::Value,
+                message: reason,
                 hint: Some(
                     "lower the limits `value_bytes`, `stdout_bytes` and `display_bytes`".to_owned(),
                 ),
                 session_alive: true,
             };
-            self.tell(vec!["error".into(), request.into(), error(&failure)]);
+            self.tell(&("error", request, failure));
         }
     }
 
-    fn output(&self, run: i64, stream: Stream, text: String) {
-        let stream = match stream {
-            Stream::Stderr => 2i64,
-            _ => 1,
-        };
-        self.tell(vec!["output".into(), run.into(), stream.into(), text.into()]);
+    /// Returns what answers a request.
+    pub(super) fn answers<T: Serialize + Send + 'static>(
+        self: &Arc<Self>,
+        request: i64,
+    ) -> Reply<T> {
+        self.answers_as(request, |answer| answer)
     }
 
-    fn display(&self, run: i64, display: &Display) {
-        self.tell(vec!["display".into(), run.into(), display_value(display)]);
-    }
-
-    fn call(&self, call: u64, session: i64, run: i64, tool: &str, arguments: Value) {
-        self.tell(vec![
-            "call".into(),
-            call.into(),
-            session.into(),
-            run.into(),
-            tool.into(),
-            arguments,
-        ]);
-    }
-
-    fn uncall(&self, call: u64) {
-        self.tell(vec!["uncall".into(), call.into()]);
-    }
-
-    fn audit(&self, sandbox: i64, session: i64, event: &AuditEvent) {
-        let event = audit::line(event).to_string();
-        let event = json_text::parse(&event).unwrap_or_default();
-        self.tell(vec!["audit".into(), sandbox.into(), session.into(), event]);
+    /// Returns what answers a request in a form of its own.
+    pub(super) fn answers_as<T: Send + 'static, A: Serialize>(
+        self: &Arc<Self>,
+        request: i64,
+        form: impl FnOnce(T) -> A + Send + 'static,
+    ) -> Reply<T> {
+        let client = Arc::clone(self);
+        Reply::new(move |result| client.reply(request, result.map(form)))
     }
 }
 
-fn error(failure: &Failure) -> Value {
-    let hint = failure.hint.as_deref().map_or(Value::None, Value::from);
-    Value::dict([
-        ("kind", failure.kind.into()),
-        ("message", failure.message.as_str().into()),
-        ("hint", hint),
-        ("session_alive", failure.session_alive.into()),
-    ])
+/// The client as it hears of a run, by the number of its request.
+pub(super) struct Hears {
+    pub(super) client: Arc<Stdout>,
+    pub(super) session: i64,
+    pub(super) run: i64,
+}
+
+impl Listener for Hears {
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn output(&self, stream: Stream, text: String) {
+        let stream = match stream {
+            Stream::Stderr => 2,
+            _ => 1,
+        };
+        self.client.tell(&("output", self.run, stream, text));
+    }
+
+    fn display(&self, display: Display) {
+        self.client.tell(&("display", self.run, display));
+    }
+
+    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
+        let arguments = Plain(arguments);
+        self.client.tell(&("call", call, self.session, self.run, tool, arguments));
+        Some(Kept(None))
+    }
+
+    fn uncall(&self, call: u64) {
+        self.client.tell(&("uncall", call));
+    }
+}
+
+/// The client as the owner of a session, or of a sandbox's accesses in none.
+pub(super) struct Owns {
+    pub(super) client: Arc<Stdout>,
+    pub(super) sandbox: i64,
+    pub(super) session: i64,
+}
+
+impl Owner for Owns {
+    fn name(&self) -> String {
+        self.session.to_string()
+    }
+
+    fn audit(&self, event: &AuditEvent) {
+        self.client.tell(&("audit", self.sandbox, self.session, audit::line(event)));
+    }
+
+    fn may_access(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        let (client, session) = (Arc::clone(&self.client), self.session);
+        Some(Arc::new(Hears { client, session, run: 0 }))
+    }
 }

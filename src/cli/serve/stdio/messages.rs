@@ -1,10 +1,15 @@
 //! The messages of a client: from lists of plain values to requests of the service.
 
+use std::sync::Arc;
+
 use isolet::{ToolError, Value};
 use serde::Deserialize;
 
 use super::PROTOCOL;
-use crate::service::{Answer, Failure, Policy, Request, SessionCommand, Terms};
+use super::client::{Hears, Stdout};
+use crate::service::{
+    Answer, Command, Failure, Plain, Policy, Run, RunOptions, SubmitEntry, ToolEntry,
+};
 
 /// A message of a client.
 pub(super) enum Message {
@@ -30,6 +35,38 @@ pub(super) enum Message {
     },
 }
 
+/// What a client asks for, by the numbers that it has chosen.
+pub(super) enum Request {
+    /// Make a sandbox.
+    Sandbox { sandbox: i64, policy: Result<Box<Policy>, Failure> },
+    /// Forget a sandbox.
+    Drop { sandbox: i64 },
+    /// Keep interpreters ready.
+    Prewarm { sandbox: i64, count: usize },
+    /// Start a session.
+    Session { session: i64, sandbox: i64, inputs: Vec<(String, Value)> },
+    /// Have a session go on that was saved to a file.
+    Restore { session: i64, sandbox: i64, path: String },
+    /// Do something in a session, in its turn.
+    InSession { session: i64, command: Command },
+    /// Copy a session.
+    Fork { session: i64, copy: i64 },
+    /// End a session, and forget its number.
+    Close { session: i64 },
+    /// Interrupt a session's run.
+    Interrupt { session: i64 },
+    /// Interrupt a session's run, and end the session if that does not help.
+    Cancel { session: i64 },
+    /// End a session and its run at once.
+    Kill { session: i64 },
+}
+
+/// What the first message says, in any version of the protocol.
+#[derive(Deserialize)]
+struct AnyHello {
+    protocol: i64,
+}
+
 /// What a client says of itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,20 +83,43 @@ struct Arguments(std::vec::IntoIter<Value>);
 /// What an argument is not.
 type Mismatch = String;
 
+/// Why a message is no request.
+enum Wrong {
+    Mismatch(Mismatch),
+    Failure(Failure),
+}
+
+impl From<Mismatch> for Wrong {
+    fn from(mismatch: Mismatch) -> Self {
+        Self::Mismatch(mismatch)
+    }
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Self {
+        Self::Failure(failure)
+    }
+}
+
 impl Message {
-    /// Reads a message. An error means that it is not even a request with a number.
-    pub(super) fn read(message: Value) -> Result<Self, String> {
+    /// Reads a message of a client. An error means that it is not even a request with a number.
+    pub(super) fn read(message: Value, client: &Arc<Stdout>) -> Result<Self, String> {
         let Value::List(items) = message else {
             return Err(format!("a message is {}, and has to be a list", message.type_name()));
         };
         let mut items = Arguments(items.into_iter());
         let operation = items.text("the operation")?;
         let number = items.int("the number")?;
-        let message = Self::operation(&operation, number, &mut items);
-        match message.and_then(|message| items.check_end().map(|()| message)) {
-            Ok(message) => Ok(message),
-            Err(reason) => Ok(Self::wrong(&operation, number, &reason)),
-        }
+        let message = Self::operation(&operation, number, &mut items, client);
+        let message = message.and_then(|message| {
+            items.check_end()?;
+            Ok(message)
+        });
+        Ok(match message {
+            Ok(message) => message,
+            Err(Wrong::Mismatch(reason)) => Self::wrong(&operation, number, &reason),
+            Err(Wrong::Failure(failure)) => Self::Wrong { number, failure },
+        })
     }
 
     /// Returns what a message stands for of which only this can be read.
@@ -79,12 +139,18 @@ impl Message {
         }
     }
 
-    fn operation(name: &str, number: i64, rest: &mut Arguments) -> Result<Self, Mismatch> {
+    fn operation(
+        name: &str,
+        number: i64,
+        rest: &mut Arguments,
+        client: &Arc<Stdout>,
+    ) -> Result<Self, Wrong> {
         let request = match name {
             "hello" => {
                 let fields = rest.next();
-                let protocol = fields.get("protocol").and_then(Value::as_i64);
-                let protocol = protocol.ok_or("the int `protocol` is missing")?;
+                let any: Result<AnyHello, _> = isolet::from_value(fields.clone());
+                let AnyHello { protocol } =
+                    any.map_err(|_| "the int `protocol` is missing".to_owned())?;
                 // Another version may have other keys.
                 if protocol == PROTOCOL {
                     let read: Result<Hello, _> = isolet::from_value(fields);
@@ -103,72 +169,105 @@ impl Message {
             "shutdown" => return Ok(Self::Shutdown { number }),
             "sandbox" => {
                 let (sandbox, policy) = (rest.int("SANDBOX")?, Policy::read(rest.next()));
-                let (policy, terms) = (policy.map(Box::new), Terms::default());
-                Request::Sandbox { sandbox, policy, terms }
+                Request::Sandbox { sandbox, policy: policy.map(Box::new) }
             }
             "drop" => Request::Drop { sandbox: rest.int("SANDBOX")? },
             "prewarm" => {
                 let (sandbox, count) = (rest.int("SANDBOX")?, rest.int("COUNT")?);
-                let count = usize::try_from(count).map_err(|_| "COUNT is negative")?;
+                let count = usize::try_from(count).map_err(|_| "COUNT is negative".to_owned())?;
                 Request::Prewarm { sandbox, count }
             }
             "session" => Request::Session {
                 session: rest.int("SESSION")?,
                 sandbox: rest.int("SANDBOX")?,
                 inputs: rest.variables("INPUTS")?,
-                from: None,
             },
-            "restore" => Request::Session {
+            "restore" => Request::Restore {
                 session: rest.int("SESSION")?,
                 sandbox: rest.int("SANDBOX")?,
-                from: Some(rest.text("PATH")?),
-                inputs: Vec::new(),
+                path: rest.text("PATH")?,
             },
             "interrupt" => Request::Interrupt { session: rest.int("SESSION")? },
             "cancel" => Request::Cancel { session: rest.int("SESSION")? },
             "kill" => Request::Kill { session: rest.int("SESSION")? },
+            "close" => Request::Close { session: rest.int("SESSION")? },
+            "fork" => Request::Fork { session: rest.int("SESSION")?, copy: rest.int("COPY")? },
             other => {
                 let session = rest.int("SESSION")?;
-                Request::InSession { session, command: command(other, rest)? }
+                let command = command(other, rest, client, (session, number))?;
+                Request::InSession { session, command }
             }
         };
         Ok(Self::Request { number, request })
     }
 }
 
-fn command(name: &str, rest: &mut Arguments) -> Result<SessionCommand, Mismatch> {
+/// Reads a command for a session, whose answer goes to the client by the number of its request.
+fn command(
+    name: &str,
+    rest: &mut Arguments,
+    client: &Arc<Stdout>,
+    (session, number): (i64, i64),
+) -> Result<Command, Wrong> {
     Ok(match name {
-        "close" => SessionCommand::Close,
-        "reset" => SessionCommand::Reset,
-        "fork" => SessionCommand::Fork { copy: rest.int("COPY")? },
-        "save" => SessionCommand::Save { path: rest.text("PATH")? },
-        "run" => SessionCommand::Run {
-            code: rest.text("CODE")?,
-            inputs: rest.variables("INPUTS")?,
-            options: rest.next(),
+        "reset" => Command::Reset { reply: client.answers(number) },
+        "save" => Command::Save { path: rest.text("PATH")?, reply: client.answers(number) },
+        "run" => Command::Run {
+            run: Run {
+                code: rest.text("CODE")?,
+                inputs: rest.variables("INPUTS")?,
+                options: rest.last(RunOptions::read)?,
+            },
+            listener: Arc::new(Hears { client: Arc::clone(client), session, run: number }),
+            reply: client.answers(number),
         },
-        "set" => SessionCommand::Set { variables: rest.variables("the variables")? },
-        "get" => SessionCommand::Get { name: rest.text("NAME")? },
-        "delete" => SessionCommand::Delete { name: rest.text("NAME")? },
-        "variables" => SessionCommand::Variables,
-        "complete" => SessionCommand::Complete { text: rest.text("TEXT")? },
-        "register" => SessionCommand::Register { tools: rest.next() },
-        "submit" => SessionCommand::Submit { submit: rest.next() },
-        "load_packages" => {
-            SessionCommand::LoadPackages { requirements: rest.texts("the requirements")? }
+        "set" => Command::Set {
+            variables: rest.variables("the variables")?,
+            reply: client.answers(number),
+        },
+        "get" => Command::Get {
+            name: rest.text("NAME")?,
+            reply: client.answers_as(number, |found: Option<Value>| {
+                found.into_iter().map(Plain).collect::<Vec<_>>()
+            }),
+        },
+        "delete" => Command::Delete { name: rest.text("NAME")?, reply: client.answers(number) },
+        "variables" => Command::Variables { reply: client.answers(number) },
+        "complete" => Command::Complete { text: rest.text("TEXT")?, reply: client.answers(number) },
+        "register" => {
+            let tools = rest.last(ToolEntry::read)?;
+            Command::Register { tools, reply: client.answers(number) }
         }
-        "put_file" => SessionCommand::PutFile {
+        "submit" => {
+            let submit = rest.last(SubmitEntry::read)?;
+            Command::Submit { submit, reply: client.answers(number) }
+        }
+        "load_packages" => Command::LoadPackages {
+            requirements: rest.texts("the requirements")?,
+            reply: client.answers(number),
+        },
+        "put_file" => Command::PutFile {
             path: rest.text("PATH")?,
             contents: match rest.next() {
                 Value::Bytes(bytes) => bytes,
                 Value::Str(text) => text.into_bytes(),
-                other => return Err(mismatch("BYTES", "bytes", &other)),
+                other => return Err(mismatch("BYTES", "bytes", &other).into()),
             },
+            reply: client.answers(number),
         },
-        "get_file" => SessionCommand::GetFile { path: rest.text("PATH")? },
-        "list_files" => SessionCommand::ListFiles { path: rest.text("PATH")? },
-        "remove_file" => SessionCommand::RemoveFile { path: rest.text("PATH")? },
-        _ => return Err("there is no such operation".to_owned()),
+        "get_file" => Command::GetFile {
+            path: rest.text("PATH")?,
+            reply: client.answers_as(number, |found: Option<Vec<u8>>| {
+                Plain(found.map_or(Value::None, Value::Bytes))
+            }),
+        },
+        "list_files" => {
+            Command::ListFiles { path: rest.text("PATH")?, reply: client.answers(number) }
+        }
+        "remove_file" => {
+            Command::RemoveFile { path: rest.text("PATH")?, reply: client.answers(number) }
+        }
+        _ => return Err("there is no such operation".to_owned().into()),
     })
 }
 
@@ -202,6 +301,13 @@ impl Arguments {
     /// Takes the next argument; `None` stands for those that were left out.
     fn next(&mut self) -> Value {
         self.0.next().unwrap_or_default()
+    }
+
+    /// Takes the last argument, which has to be what `read` makes of it.
+    fn last<T>(&mut self, read: impl FnOnce(Value) -> Result<T, Failure>) -> Result<T, Wrong> {
+        let value = self.next();
+        self.check_end()?;
+        Ok(read(value)?)
     }
 
     fn text(&mut self, what: &str) -> Result<String, Mismatch> {

@@ -5,6 +5,7 @@ mod client;
 #[cfg_attr(not(target_os = "linux"), path = "gate_unsupported.rs")]
 mod gate;
 mod messages;
+mod numbers;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,15 +14,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use isolet::Value;
+use serde::Serialize;
 
 use self::client::Stdout;
 use self::gate::Gate;
 use self::messages::Message;
+use self::numbers::Numbers;
 use super::end;
 use super::wire::Wire;
 use crate::cli::frames::Input;
-use crate::service::{Client, Engines, Failure, Service, Work};
+use crate::service::{Engines, Failure, Service, Work};
 
 /// The version of the protocol.
 const PROTOCOL: i64 = 1;
@@ -40,11 +42,11 @@ pub(super) fn serve(wire: Wire, engines: Engines) -> Result<ExitCode> {
     let input = File::from(input.context("there is no standard input")?);
     let gate = input.try_clone().and_then(Gate::new).context("the input cannot be awaited")?;
     let client = Arc::new(Stdout::new(wire));
-    let service = Service::new(Arc::clone(&client) as Arc<dyn Client>, Arc::new(engines));
+    let numbers = Numbers::new(Arc::clone(&client), Service::new(Arc::new(engines)));
     let connection = Arc::new(Connection {
         wire,
         client,
-        service,
+        numbers,
         gate,
         input: Mutex::new(Reading { input: Input::new(input), has_greeted: false, is_over: false }),
         waiting: AtomicUsize::new(0),
@@ -61,7 +63,7 @@ pub(super) fn serve(wire: Wire, engines: Engines) -> Result<ExitCode> {
 struct Connection {
     wire: Wire,
     client: Arc<Stdout>,
-    service: Arc<Service>,
+    numbers: Arc<Numbers>,
     gate: Gate,
     input: Mutex<Reading>,
     /// The number of threads that wait for their turn, or read.
@@ -82,11 +84,18 @@ enum Step {
     /// Work for this thread.
     Work(Work),
     /// An answer.
-    Reply(i64, Result<Value, Failure>),
+    Reply(i64, Result<Greeted, Failure>),
     /// The end, after this answer.
-    End(Option<(i64, Result<Value, Failure>)>),
+    End(Option<(i64, Result<(), Failure>)>),
     /// The end, because of the client.
     Fatal(String),
+}
+
+/// The answer to the first message.
+#[derive(Serialize)]
+struct Greeted {
+    protocol: i64,
+    version: &'static str,
 }
 
 impl Connection {
@@ -111,14 +120,14 @@ impl Connection {
                 Step::Work(work) => work.run(),
                 Step::Reply(number, result) => self.client.reply(number, result),
                 Step::End(answer) => {
-                    self.service.end_in_order();
+                    self.numbers.end_in_order();
                     if let Some((number, result)) = answer {
                         self.client.reply(number, result);
                     }
                     end(0);
                 }
                 Step::Fatal(reason) => {
-                    self.service.end();
+                    self.numbers.end();
                     self.client.fatal(&reason);
                     // If standard error is closed, the client alone is told.
                     let _ = writeln!(io::stderr(), "error: {reason}");
@@ -161,7 +170,7 @@ impl Connection {
 
     fn step(&self, reading: &mut Reading) -> Step {
         let decode = |frame: &[u8]| match self.wire.decode(frame) {
-            Ok(decoded) => Message::read(decoded),
+            Ok(decoded) => Message::read(decoded, &self.client),
             Err(reason) => match self.wire.head(frame) {
                 Some((operation, number)) => Ok(Message::unreadable(&operation, number, &reason)),
                 None => Err(reason),
@@ -179,8 +188,7 @@ impl Connection {
             Message::Hello { number, protocol: PROTOCOL } => {
                 reading.has_greeted = true;
                 let version = env!("CARGO_PKG_VERSION");
-                let answer = [("protocol", PROTOCOL.into()), ("version", Value::from(version))];
-                Step::Reply(number, Ok(Value::dict(answer)))
+                Step::Reply(number, Ok(Greeted { protocol: PROTOCOL, version }))
             }
             Message::Hello { number, protocol } => {
                 let message = format!(
@@ -194,13 +202,13 @@ impl Connection {
                 Step::Fatal("the first message has to be `hello`".to_owned())
             }
             Message::Answer { call, answer } => {
-                self.service.answer(call, answer);
+                self.numbers.answer(call, answer);
                 Step::Next
             }
             Message::Request { number, request } => {
-                self.service.accept(number, request).map_or(Step::Next, Step::Work)
+                self.numbers.accept(number, request).map_or(Step::Next, Step::Work)
             }
-            Message::Shutdown { number } => Step::End(Some((number, Ok(Value::None)))),
+            Message::Shutdown { number } => Step::End(Some((number, Ok(())))),
             Message::Wrong { number, failure } => Step::Reply(number, Err(failure)),
         }
     }

@@ -9,7 +9,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use isolet::Value;
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
@@ -17,7 +16,7 @@ use super::files::place;
 use super::{Failed, Reached, text};
 use crate::cli::serve::http::body::{DialectJson, RawBody, count_values, in_turn};
 use crate::cli::serve::http::problem::Problem;
-use crate::service::node::{Node, Raised};
+use crate::service::node::{Entry, EntryKind, Node, Raised};
 
 /// The most levels of directories that are listed.
 const MAX_DEPTH: u32 = 100;
@@ -142,52 +141,52 @@ async fn call(
     let session = reached.find(node).await?;
     let path = place(&asked.path);
     let called = match method {
-        "Stat" => node.look(&session, &path).await,
         "ListDir" => {
             let depth = asked.depth.unwrap_or(1).clamp(1, MAX_DEPTH);
-            node.entries(&session, &path, depth).await
+            let found = node.entries(&session, &path, depth).await.map_err(Failed::data)?;
+            found.map(|found| json!({"entries": found.iter().map(entry).collect::<Vec<_>>()}))
         }
-        "MakeDir" => node.make_directory(&session, &path).await,
-        "Move" => {
-            node.move_entry(&session, &place(&asked.source), &place(&asked.destination)).await
+        "Remove" => {
+            let removed = node.remove_entry(&session, &path).await.map_err(Failed::data)?;
+            removed.map(|()| json!({}))
         }
-        _ => node.remove_entry(&session, &path).await,
+        _ => {
+            let found = match method {
+                "MakeDir" => node.make_directory(&session, &path).await,
+                "Move" => {
+                    let (from, to) = (place(&asked.source), place(&asked.destination));
+                    node.move_entry(&session, &from, &to).await
+                }
+                _ => node.look(&session, &path).await,
+            };
+            found.map_err(Failed::data)?.map(|found| json!({"entry": entry(&found)}))
+        }
     };
-    Ok(called.map_err(Failed::data)?.map_err(RpcError::from).map(|answer| match method {
-        "ListDir" => {
-            let entries = answer.as_list().unwrap_or_default();
-            json!({"entries": entries.iter().map(entry).collect::<Vec<_>>()})
-        }
-        "Remove" => json!({}),
-        _ => json!({"entry": entry(&answer)}),
-    }))
+    Ok(called.map_err(RpcError::from))
 }
 
 /// An entry of the guest's file system, by what the guest says of it.
-fn entry(found: &Value) -> AnyJson {
-    let text = |name: &str| found.get(name).and_then(Value::as_str).unwrap_or_default();
-    let number = |name: &str| found.get(name).and_then(Value::as_i64).unwrap_or_default();
-    let kind = match text("kind") {
-        "dir" => "FILE_TYPE_DIRECTORY",
-        "link" => "FILE_TYPE_SYMLINK",
-        _ => "FILE_TYPE_FILE",
-    };
-    let modified = found.get("modified").and_then(Value::as_f64).unwrap_or_default();
-    let modified = std::time::Duration::try_from_secs_f64(modified).unwrap_or_default();
+fn entry(found: &Entry) -> AnyJson {
+    let Entry { name, kind, path, size, mode, permissions, modified, target } = found;
+    let modified = std::time::Duration::try_from_secs_f64(*modified).unwrap_or_default();
     let modified = std::time::UNIX_EPOCH.checked_add(modified).unwrap_or(std::time::UNIX_EPOCH);
     let mut shown = json!({
-        "name": text("name"),
-        "type": kind,
-        "path": text("path"),
-        "size": number("size").to_string(),
-        "mode": number("mode"),
-        "permissions": text("permissions"),
+        "name": name,
+        "type": match kind {
+            EntryKind::Dir => "FILE_TYPE_DIRECTORY",
+            EntryKind::Link => "FILE_TYPE_SYMLINK",
+            EntryKind::File => "FILE_TYPE_FILE",
+        },
+        "path": path,
+        "size": size.to_string(),
+        "mode": mode,
+        "permissions": permissions,
         "owner": "user",
         "group": "user",
         "modifiedTime": humantime::format_rfc3339_micros(modified).to_string(),
     });
-    if !text("target").is_empty() {
-        shown["symlinkTarget"] = text("target").into();
+    if let Some(target) = target.as_deref().filter(|target| !target.is_empty()) {
+        shown["symlinkTarget"] = target.into();
     }
     shown
 }

@@ -23,6 +23,7 @@ use crate::cli::serve::http::sessions::{MAX_METADATA_BYTES, MAX_POLICY_BYTES};
 use crate::service::node::{
     Credentials, ImplicitGrants, Listed, MOST_SECONDS, NewSession, Node, Refusal, SessionLease,
 };
+use crate::service::{Plain, Policy};
 
 /// How long a sandbox lives if its client does not say, in seconds.
 const DEFAULT_SECONDS: f64 = 300.0;
@@ -96,18 +97,18 @@ impl SandboxRequest {
         if self.allow_internet_access == Some(false) {
             network.has_internet = false;
         }
-        let mut policy = network.policy();
+        let has_internet = network.has_internet;
         let env = self.env_vars.unwrap_or_default();
-        if !env.is_empty() {
-            policy.push(("env".into(), Value::dict(env)));
-        }
-        let policy = Value::Dict(policy);
-        check_size("envVars", &policy, MAX_POLICY_BYTES)?;
-        check_size("metadata", &self.metadata, MAX_METADATA_BYTES)?;
+        check_size("envVars", &env, MAX_POLICY_BYTES)?;
+        let rules = network.rules();
+        check_size("network", &rules, MAX_POLICY_BYTES)?;
+        let policy = Policy::of_environment(env, rules);
+        let metadata = Plain(self.metadata);
+        check_size("metadata", &metadata, MAX_METADATA_BYTES)?;
         Ok(NewSession {
             policy,
             grants: ImplicitGrants {
-                public_net: network.has_internet,
+                public_net: has_internet,
                 packages: true,
                 run_time: Some(MOST_SECONDS),
                 most_run_time: Some(MOST_SECONDS),
@@ -115,7 +116,7 @@ impl SandboxRequest {
             ttl: Some(self.timeout.unwrap_or(DEFAULT_SECONDS)),
             pauses_at_end: self.auto_pause.unwrap_or_default(),
             resumes_on_use: self.auto_resume.is_some_and(|resume| resume.enabled),
-            metadata: self.metadata,
+            metadata,
             // Other templates have no meaning here: the node's operator says what sandboxes have.
             snapshot: self.template_id.filter(|id| node.is_id(id)),
             ..NewSession::default()
@@ -127,8 +128,8 @@ impl SandboxRequest {
 struct Network {
     /// The whole public network, if the ceiling has it.
     has_internet: bool,
-    allowed: Vec<Value>,
-    denied: Vec<Value>,
+    allowed: Vec<String>,
+    denied: Vec<String>,
 }
 
 impl Network {
@@ -144,7 +145,7 @@ impl Network {
                 _ => return Err(unsupported(format!("isolet has no `network.{name}`"))),
             }
         }
-        let is_all = |rule: &Value| rule.as_str().is_some_and(|rule| EVERYTHING.contains(&rule));
+        let is_all = |rule: &String| EVERYTHING.contains(&rule.as_str());
         // As with E2B, what is allowed by itself is allowed although all else is denied.
         if network.denied.iter().any(is_all) {
             network.has_internet = network.allowed.iter().any(is_all);
@@ -154,25 +155,22 @@ impl Network {
         Ok(network)
     }
 
-    fn policy(&self) -> Vec<(Value, Value)> {
-        let mut denied = self.denied.clone();
-        if !self.has_internet && self.allowed.is_empty() {
+    /// Returns the rules of a policy: what it allows, and what it denies.
+    fn rules(self) -> (Vec<String>, Vec<String>) {
+        let Self { has_internet, allowed, mut denied } = self;
+        if !has_internet && allowed.is_empty() {
             // Also what the node's operator allows to all sessions.
-            denied.extend(EVERYTHING.map(Value::from));
+            denied.extend(EVERYTHING.map(str::to_owned));
         }
-        vec![
-            ("allow_net".into(), Value::List(self.allowed.clone())),
-            ("deny_net".into(), Value::List(denied)),
-        ]
+        (allowed, denied)
     }
 }
 
-fn rules(name: &str, value: Value) -> Result<Vec<Value>, Failed> {
-    match value {
-        Value::None => Ok(Vec::new()),
-        Value::List(rules) if rules.iter().all(|rule| rule.as_str().is_some()) => Ok(rules),
-        _ => Err(Failed::unreadable(format!("`network.{name}` has to be a list of strings"))),
-    }
+fn rules(name: &str, value: Value) -> Result<Vec<String>, Failed> {
+    let rules: Result<Option<Vec<String>>, _> = isolet::from_value(value);
+    let rules = rules
+        .map_err(|_| Failed::unreadable(format!("`network.{name}` has to be a list of strings")))?;
+    Ok(rules.unwrap_or_default())
 }
 
 fn has_something(value: &Value) -> bool {
@@ -253,7 +251,7 @@ fn shown(node: &Node, session: &Listed) -> AnyJson {
         "diskSizeMB": 0,
         "envdVersion": ENVD_VERSION,
         "state": if session.is_paused { "paused" } else { "running" },
-        "metadata": texts(&session.metadata),
+        "metadata": texts(&session.metadata.0),
     })
 }
 
@@ -316,7 +314,7 @@ impl Filter {
 
     fn matches(&self, session: &Listed) -> bool {
         let state = if session.is_paused { "paused" } else { "running" };
-        let texts = texts(&session.metadata);
+        let texts = texts(&session.metadata.0);
         self.states.as_ref().is_none_or(|states| states.split(',').any(|one| one == state))
             && self
                 .metadata

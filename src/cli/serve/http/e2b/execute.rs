@@ -11,7 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
 use futures_util::{StreamExt, stream};
-use isolet::{Stream, ToolError, Value};
+use isolet::{Stream, Syntax, ToolError, Value};
 use serde::Deserialize;
 use serde_json::{Value as AnyJson, json};
 
@@ -21,10 +21,8 @@ use super::results::{self, failed};
 use super::{Failed, Reached};
 use crate::cli::http_server::Patient;
 use crate::cli::serve::http::answers::{checked, fit};
-use crate::service::node::{Event, NewRun, Node, Refusal, SessionLease, StreamItem};
-
-/// The name of a package, as `load_packages` says it.
-type Packages = Vec<(String, String)>;
+use crate::service::node::{Event, Node, Refusal, SessionLease, StreamItem};
+use crate::service::{Execution, Package, Run, RunOptions};
 
 #[derive(Deserialize)]
 struct CellRequest {
@@ -73,12 +71,13 @@ async fn run(
         }
         Err(error) => return Ok(answered(stream::iter(ended(failed("PackageError", &error))))),
     };
-    let options = Value::dict([
-        ("stream", Value::from(true)),
-        ("syntax", "ipython".into()),
-        ("table_data", true.into()),
-    ]);
-    let run = NewRun { code, inputs: Vec::new(), options };
+    let options = RunOptions {
+        stream: true,
+        syntax: Syntax::Ipython,
+        table_data: true,
+        ..RunOptions::default()
+    };
+    let run = Run { code, inputs: Vec::new(), options };
     let environ = wanted.env_vars.unwrap_or_default().into_iter().collect();
     let context = wanted.context_id.as_deref();
     let streamed = node.stream_in(session, turn, context, environ, run).await;
@@ -109,25 +108,20 @@ async fn install(
     }
     let asked = requirements.join(" ");
     let loaded = match node.install(session, requirements).await {
-        Ok(loaded) => packages(&loaded),
+        Ok(loaded) => loaded,
         Err(Refusal::Failure(failure)) if failure.session_alive => {
             let hint = failure.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
             return Ok(Err(failed("PackageError", &format!("{}{hint}", failure.message))));
         }
         Err(refusal) => return Err(refusal),
     };
-    let named: Vec<_> = loaded.iter().map(|(name, version)| format!("{name}-{version}")).collect();
+    let name = |package: &Package| format!("{}-{}", package.name, package.version);
+    let named: Vec<_> = loaded.iter().map(name).collect();
     Ok(Ok(Some(if named.is_empty() {
         format!("Requirement already satisfied: {asked}\n")
     } else {
         format!("Successfully installed {}\n", named.join(" "))
     })))
-}
-
-fn packages(loaded: &Value) -> Packages {
-    let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
-    let one = |package: &Value| Some((text(package, "name")?, text(package, "version")?));
-    loaded.as_list().unwrap_or_default().iter().filter_map(one).collect()
 }
 
 /// The line of an event, if there is one.
@@ -136,7 +130,7 @@ fn event_to_json(node: &Node, session: &SessionLease, event: Event) -> Option<An
         Event::Output(Stream::Stderr, text) => Some(output("stderr", &text)),
         Event::Output(_, text) => Some(output("stdout", &text)),
         // The value of the cell is told at its end, with its text.
-        Event::Display(display) if results::is_main(&display) => None,
+        Event::Display(display) if display.is_result => None,
         Event::Display(display) => Some(match checked(node, display) {
             Ok(display) => results::of_display(&display),
             Err(problem) => {
@@ -162,13 +156,13 @@ fn output(kind: &str, text: &str) -> AnyJson {
 fn last(
     node: &Node,
     session: &SessionLease,
-    result: Result<Value, Refusal>,
+    result: Result<Box<Execution>, Refusal>,
     number: u64,
 ) -> Vec<AnyJson> {
     let mut lines = Vec::new();
     match result {
         Ok(execution) => {
-            let execution = fit(node, session, execution);
+            let execution = fit(node, session, *execution);
             lines.extend(results::main(&execution));
             lines.extend(results::error(&execution));
         }

@@ -12,7 +12,6 @@ use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use flate2::read::GzDecoder;
-use isolet::Value;
 use serde_json::{Value as AnyJson, json};
 
 use super::{Failed, Reached, text};
@@ -20,7 +19,7 @@ use crate::cli::serve::http::MAX_BODY_BYTES;
 use crate::cli::serve::http::body::{DialectJson, in_turn};
 use crate::cli::serve::http::problem::Problem;
 use crate::cli::serve::http::transfer::{self, Transfer, in_time};
-use crate::service::SessionCommand;
+use crate::service::Command;
 use crate::service::node::{HOME, Node};
 
 /// The most files of a form.
@@ -62,12 +61,10 @@ async fn read(
     let path = asked(query.as_deref()).ok_or_else(no_path)?;
     let session = reached.find(&node).await?;
     let _turn = node.hold(&session).await.map_err(Failed::data)?;
-    let command = SessionCommand::GetFile { path: path.clone() };
-    match node.carry_out(&session, command).await.map_err(Failed::data)? {
-        Value::Bytes(bytes) => {
-            Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
-        }
-        _ => Err(Failed::nothing(format!("there is no file `{path}`"))),
+    let get = |reply| Command::GetFile { path: path.clone(), reply };
+    match node.carry_out(&session, get).await.map_err(Failed::data)? {
+        Some(bytes) => Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response()),
+        None => Err(Failed::nothing(format!("there is no file `{path}`"))),
     }
 }
 
@@ -92,8 +89,8 @@ async fn write(
     let _turn = node.hold(&session).await.map_err(Failed::data)?;
     let mut written = Vec::with_capacity(files.len());
     for (path, contents) in files {
-        let command = SessionCommand::PutFile { path: path.clone(), contents };
-        node.carry_out(&session, command).await.map_err(Failed::data)?;
+        let put = |reply| Command::PutFile { path: path.clone(), contents, reply };
+        node.carry_out(&session, put).await.map_err(Failed::data)?;
         let name = path.rsplit('/').next().unwrap_or_default();
         written.push(json!({"name": name, "type": "file", "path": path}));
     }

@@ -2,11 +2,12 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use isolet::Value;
+use isolet::{MimeData, Value};
 use serde_json::{Map, Value as AnyJson, json};
 
 use crate::cli::serve::http::body::count_values;
 use crate::cli::serve::http::exits::Shown;
+use crate::service::{Display, Execution};
 
 /// The fields of a result by the formats of displays.
 const FIELDS: [(&str, &str); 13] = [
@@ -31,40 +32,33 @@ const CHART: &str = "application/vnd.isolet.chart.v1+json";
 /// The fields that are objects, not texts.
 const OBJECTS: [&str; 3] = ["json", "data", "chart"];
 
-/// Whether a display is that of the cell's value.
-pub(super) fn is_main(display: &Value) -> bool {
-    display.get("is_result") == Some(&Value::Bool(true))
-}
-
 /// A display as a result.
-pub(super) fn of_display(display: &Value) -> AnyJson {
+pub(super) fn of_display(display: &Display) -> AnyJson {
     result(display, false, None)
 }
 
 /// The value of a cell as a result, if it has one.
-pub(super) fn main(execution: &Value) -> Option<AnyJson> {
-    let repr = execution.get("repr").and_then(Value::as_str);
-    let displays = execution.get("displays").and_then(Value::as_list).unwrap_or_default();
-    if let Some(display) = displays.iter().find(|display| is_main(display)) {
+pub(super) fn main(execution: &Execution) -> Option<AnyJson> {
+    let repr = execution.repr.as_deref();
+    if let Some(display) = execution.displays.iter().find(|display| display.is_result) {
         return Some(result(display, true, repr));
     }
-    let has_value = execution.get("value").is_some() || execution.get("value_error").is_some();
     // The text of a text is the text itself, without quotes.
     let is_quoted = repr.is_some_and(|repr| repr.starts_with(['\'', '"']));
-    let own = execution.get("value").and_then(Value::as_str).filter(|_| is_quoted);
-    has_value.then(|| json!({"type": "result", "text": own.or(repr), "is_main_result": true}))
+    let own = execution.value().and_then(Value::as_str).filter(|_| is_quoted);
+    execution
+        .has_value()
+        .then(|| json!({"type": "result", "text": own.or(repr), "is_main_result": true}))
 }
 
-fn result(display: &Value, is_main: bool, repr: Option<&str>) -> AnyJson {
+fn result(display: &Display, is_main: bool, repr: Option<&str>) -> AnyJson {
     let mut fields = Map::new();
     let mut extra = Map::new();
     fields.insert("type".to_owned(), "result".into());
     fields.insert("is_main_result".to_owned(), is_main.into());
-    let formats = display.get("data").and_then(Value::as_dict).unwrap_or_default();
-    for (format, data) in formats {
-        let Some(format) = format.as_str() else { continue };
+    for (format, data) in display.formats() {
         let text = match data {
-            Value::Bytes(bytes) => STANDARD.encode(bytes),
+            MimeData::Bytes(bytes) => STANDARD.encode(bytes),
             data => data.as_str().unwrap_or_default().to_owned(),
         };
         let field = FIELDS.iter().find(|(its, _)| *its == format).map(|(_, field)| *field);
@@ -148,22 +142,18 @@ fn unit(label: &str) -> Option<&str> {
 }
 
 /// What the code has raised, or why it was ended.
-pub(super) fn error(execution: &Value) -> Option<AnyJson> {
-    let text = |of: &Value, name: &str| {
-        of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    if let Some(exception) = execution.get("exception") {
-        // Clients know the class by its name alone, also one that a function has defined.
-        let type_name = text(exception, "type");
+pub(super) fn error(execution: &Execution) -> Option<AnyJson> {
+    if let Some(exception) = &execution.exception {
         return Some(json!({
             "type": "error",
-            "name": type_name.rsplit('.').next(),
-            "value": text(exception, "message"),
-            "traceback": text(exception, "traceback"),
+            // Clients know the class by its name alone, also one that a function has defined.
+            "name": exception.bare_name(),
+            "value": exception.message,
+            "traceback": exception.traceback,
         }));
     }
-    if let Some(termination) = execution.get("termination") {
-        return Some(failed("ExecutionTerminated", &text(termination, "message")));
+    if let Some(termination) = &execution.termination {
+        return Some(failed("ExecutionTerminated", &termination.message));
     }
     let exit = Shown::of(execution)?;
     Some(json!({

@@ -1,10 +1,9 @@
 //! The coding environment: code in, output and a status out.
 
-use isolet::Value;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::interpreter::{Helpers, Interpreter, failure, joined, output, text};
+use super::interpreter::{Helpers, Interpreter, failure, joined, output};
 use super::{Failed, Observation};
 
 /// What OpenEnv's executor gives to code.
@@ -21,7 +20,7 @@ pub(super) struct Coding {
     interpreter: Interpreter,
     episode: Option<String>,
     steps: u64,
-    last_exit_code: i64,
+    last_exit_code: i32,
 }
 
 /// What a client may ask of a reset. Further keys do not matter.
@@ -62,10 +61,9 @@ impl Coding {
         let execution = self.interpreter.run(action.code, seconds).await?;
         let (stdout, value) = output(&execution);
         let failure = failure(&execution, false);
-        let status = execution.get("exit_code").and_then(Value::as_i64);
         self.steps += 1;
-        self.last_exit_code = status.unwrap_or(failure.is_some().into());
-        let stderr = text(&execution, "stderr") + &failure.unwrap_or_default();
+        self.last_exit_code = execution.exit_code.unwrap_or(failure.is_some().into());
+        let stderr = execution.stderr + &failure.unwrap_or_default();
         Ok(shown(&joined(stdout, &value), &stderr, self.last_exit_code))
     }
 
@@ -78,7 +76,7 @@ impl Coding {
     }
 }
 
-fn shown(stdout: &str, stderr: &str, exit_code: i64) -> Observation {
+fn shown(stdout: &str, stderr: &str, exit_code: i32) -> Observation {
     let shown = json!({"stdout": stdout, "stderr": stderr, "exit_code": exit_code});
-    Observation { shown, reward: 0.0, done: false }
+    Observation { shown, metadata: None, reward: 0.0, done: false }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use isolet::Value;
 use isolet::profile::json_dumps;
+use isolet::{Syntax, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::PATIENCE;
-use crate::service::SessionCommand;
-use crate::service::node::{Charge, NewRun, NewSession, Node, OwnSession, Refusal, Tenant};
+use crate::service::node::{Charge, NewSession, Node, OwnSession, Refusal, Tenant};
+use crate::service::{Command, Exception, Execution, Run, RunOptions, Status};
 
 /// What the output of code ends with that has ended its session.
 const LOST: &str = "The session has ended: variables and imports are lost.";
@@ -64,14 +64,15 @@ impl Interpreter {
         let Some(session) = &self.session else { return self.open().await };
         self.node.renew(session.used(), None)?;
         if self.is_used {
-            self.node.carry_out(session.used(), SessionCommand::Reset).await?;
+            self.node.carry_out(session.used(), |reply| Command::Reset { reply }).await?;
             self.help().await?;
         }
         if let Some(session) = &self.session
             && !self.variables.is_empty()
         {
             let variables = self.variables.clone();
-            self.node.carry_out(session.used(), SessionCommand::Set { variables }).await?;
+            let set = |reply| Command::Set { variables, reply };
+            self.node.carry_out(session.used(), set).await?;
         }
         self.is_used = !self.variables.is_empty();
         Ok(())
@@ -82,11 +83,7 @@ impl Interpreter {
         if self.session.is_some() {
             return Ok(());
         }
-        let new = NewSession {
-            policy: Value::Dict(Vec::new()),
-            inputs: self.variables.clone(),
-            ..NewSession::default()
-        };
+        let new = NewSession { inputs: self.variables.clone(), ..NewSession::default() };
         self.session = Some(self.node.create_own(&self.tenant, new, PATIENCE).await?);
         self.is_used = !self.variables.is_empty();
         self.help().await
@@ -96,8 +93,8 @@ impl Interpreter {
     async fn help(&mut self) -> Result<(), Refusal> {
         let Some(session) = &self.session else { return Ok(()) };
         let (code, name) = self.helpers;
-        let options = Value::dict([("name", name)]);
-        let run = NewRun { code: code.to_owned(), inputs: Vec::new(), options };
+        let options = RunOptions { name: Some(name.to_owned()), ..RunOptions::default() };
+        let run = Run { code: code.to_owned(), inputs: Vec::new(), options };
         self.node.run(session.used(), run).await.map(drop)
     }
 
@@ -106,17 +103,16 @@ impl Interpreter {
         &mut self,
         code: String,
         seconds: Option<f64>,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Execution, Refusal> {
         self.open().await?;
         self.is_used = true;
-        let mut options = vec![("syntax", Value::from("ipython"))];
-        options.extend(seconds.map(|seconds| ("timeout", seconds.into())));
-        let options = Value::dict(options);
-        self.evaluate(NewRun { code, inputs: Vec::new(), options }).await
+        let options =
+            RunOptions { timeout: seconds, syntax: Syntax::Ipython, ..RunOptions::default() };
+        self.evaluate(Run { code, inputs: Vec::new(), options }).await
     }
 
     /// Runs code in the session that there is.
-    pub(super) async fn evaluate(&mut self, run: NewRun) -> Result<Value, Refusal> {
+    pub(super) async fn evaluate(&mut self, run: Run) -> Result<Execution, Refusal> {
         let session = self.session.as_ref().ok_or(Refusal::Unknown)?;
         let ran = self.node.run(session.used(), run).await;
         if session.used().session().ended().is_cancelled() {
@@ -133,28 +129,23 @@ impl Interpreter {
     /// Returns the names of the variables.
     pub(super) async fn names(&self) -> Result<Vec<String>, Refusal> {
         let Some(session) = &self.session else { return Ok(Vec::new()) };
-        let variables = self.node.carry_out(session.used(), SessionCommand::Variables).await?;
-        let names = variables.as_list().unwrap_or_default().iter().map(|one| text(one, "name"));
-        Ok(names.collect())
+        let list = |reply| Command::Variables { reply };
+        let variables = self.node.carry_out(session.used(), list).await?;
+        Ok(variables.into_iter().map(|variable| variable.name).collect())
     }
 }
 
-/// Returns a text of a value; an empty one if there is none.
-pub(super) fn text(of: &Value, name: &str) -> String {
-    of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
-}
-
 /// Returns the standard output and, on a line of its own, the value of the last expression.
-pub(super) fn output(execution: &Value) -> (String, String) {
-    (text(execution, "stdout"), shown(execution))
+pub(super) fn output(execution: &Execution) -> (String, String) {
+    (execution.stdout.clone(), shown(execution))
 }
 
 /// Returns the value of the last expression as JSON, or its `repr` if JSON does not have it.
-fn shown(execution: &Value) -> String {
-    match execution.get("value") {
+fn shown(execution: &Execution) -> String {
+    match execution.value() {
         Some(value) if is_json(value) => json_dumps(value),
-        None if execution.get("value_error").is_none() => String::new(),
-        _ => text(execution, "repr"),
+        None if execution.value_error.is_none() => String::new(),
+        _ => execution.repr().to_owned(),
     }
 }
 
@@ -177,29 +168,24 @@ pub(super) fn joined(first: String, second: &str) -> String {
 
 /// Returns why code did not complete: with `is_titled`, an exception's type and message come
 /// before its traceback, and `SystemExit` is one whatever its status.
-pub(super) fn failure(execution: &Value, is_titled: bool) -> Option<String> {
-    let failure = match text(execution, "status").as_str() {
-        "raised" => raised(execution.get("exception")?, is_titled),
-        "exited" => {
-            let status = execution.get("exit_code").and_then(Value::as_i64).unwrap_or_default();
-            match execution.get("system_exit") {
+pub(super) fn failure(execution: &Execution, is_titled: bool) -> Option<String> {
+    let failure = match execution.status {
+        Status::Raised => raised(execution.exception.as_ref()?, is_titled),
+        Status::Exited => {
+            let status = execution.exit_code.unwrap_or_default();
+            match &execution.system_exit {
                 Some(_) if status == 0 && !is_titled => return None,
                 Some(exit) => raised(exit, is_titled),
                 None => format!("the code exited with status {status}"),
             }
         }
-        "terminated" => text(execution.get("termination")?, "message"),
-        _ => return None,
+        Status::Terminated => execution.termination.as_ref()?.message.clone(),
+        Status::Completed | Status::Submitted => return None,
     };
-    let is_lost = execution.get("session_alive").is_some();
-    Some(if is_lost { joined(failure, LOST) } else { failure })
+    Some(if execution.session_ended { joined(failure, LOST) } else { failure })
 }
 
-fn raised(exception: &Value, is_titled: bool) -> String {
-    let traceback = text(exception, "traceback");
-    if !is_titled {
-        return traceback;
-    }
-    let (name, message) = (text(exception, "type"), text(exception, "message"));
-    format!("{name}: {message}\n{traceback}")
+fn raised(exception: &Exception, is_titled: bool) -> String {
+    let Exception { type_name, message, traceback, .. } = exception;
+    if is_titled { format!("{type_name}: {message}\n{traceback}") } else { traceback.clone() }
 }

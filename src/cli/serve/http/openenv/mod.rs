@@ -112,16 +112,19 @@ impl Failed {
 /// What an environment shows.
 struct Observation {
     shown: Json,
+    metadata: Option<Json>,
     reward: f64,
     done: bool,
 }
 
 impl Observation {
     fn json(self) -> Json {
-        let Self { shown, reward, done } = self;
+        let Self { mut shown, metadata, reward, done } = self;
         let mut data = json!({"reward": reward, "done": done});
-        if let Some(metadata) = shown.get("metadata") {
-            data["metadata"] = metadata.clone();
+        if let Some(metadata) = metadata {
+            // Clients look for it in either.
+            shown["metadata"] = metadata.clone();
+            data["metadata"] = metadata;
         }
         data["observation"] = shown;
         data

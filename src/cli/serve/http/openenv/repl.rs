@@ -8,9 +8,10 @@ use isolet::profile::python_executor::{ARGUMENT, FINAL_ANSWER, Mark, PRELUDE, PR
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::interpreter::{Helpers, Interpreter, failure, joined, output, text};
+use super::interpreter::{Helpers, Interpreter, failure, joined, output};
 use super::{Failed, Observation};
-use crate::service::node::{Charge, NewRun};
+use crate::service::node::Charge;
+use crate::service::{Execution, Run, RunOptions};
 
 pub(super) const HELPERS: Helpers = (PRELUDE, PRELUDE_NAME);
 
@@ -129,9 +130,9 @@ impl Repl {
         episode.count();
         let result = result(&said.join("\n"), "", &Map::new(), 0.0, None);
         let metadata = json!({"task_prompt": episode.task, "message": "Environment ready."});
-        let shown = episode.shown(&result, &metadata);
+        let shown = episode.shown(&result);
         self.episode = Some(episode);
-        Ok(Observation { shown, reward: 0.0, done: false })
+        Ok(Observation { shown, metadata: Some(metadata), reward: 0.0, done: false })
     }
 
     pub(super) async fn step(
@@ -158,12 +159,11 @@ impl Repl {
         let execution = interpreter.run(action.code, seconds).await?;
         let (stdout, value) = output(&execution);
         // What a string shows without its quotes and escapes.
-        let plain = execution.get("value").and_then(Value::as_str).unwrap_or(&value);
+        let plain = execution.value().and_then(Value::as_str).unwrap_or(&value);
         let mark = Mark::find(&[&stdout, plain]);
         let exception = failure(&execution, true);
-        let stderr = joined(text(&execution, "stderr"), exception.as_deref().unwrap_or_default());
-        let usage = execution.get("usage").and_then(|usage| usage.get("wall_time"));
-        let seconds = usage.and_then(Value::as_f64).unwrap_or_default();
+        let stderr = joined(execution.stderr.clone(), exception.as_deref().unwrap_or_default());
+        let seconds = execution.usage.wall_time.as_secs_f64();
         episode.seconds += seconds;
         let bound = episode.bound(&execution);
         let success = exception.is_none();
@@ -196,7 +196,7 @@ impl Repl {
             (false, true) => 0.0,
             (false, false) => FAILURE,
         };
-        Ok(Observation { shown: episode.shown(&result, &metadata), reward, done })
+        Ok(Observation { shown: episode.shown(&result), metadata: Some(metadata), reward, done })
     }
 
     pub(super) fn state(&self) -> Result<Json, Failed> {
@@ -241,9 +241,9 @@ async fn evaluated(
     code: &str,
     inputs: Vec<(String, Value)>,
 ) -> Result<Option<String>, Failed> {
-    let run = NewRun { code: code.to_owned(), inputs, options: Value::None };
+    let run = Run { code: code.to_owned(), inputs, options: RunOptions::default() };
     let execution = interpreter.evaluate(run).await?;
-    Ok(execution.get("value").and_then(Value::as_str).map(str::to_owned))
+    Ok(execution.value().and_then(Value::as_str).map(str::to_owned))
 }
 
 fn result(
@@ -294,19 +294,17 @@ impl Episode {
     }
 
     /// Returns the names that were not bound before, and what their values show.
-    fn bound(&mut self, execution: &Value) -> Map<String, Json> {
+    fn bound(&mut self, execution: &Execution) -> Map<String, Json> {
         let mut bound = Map::new();
-        for (name, repr) in execution.get("locals").and_then(Value::as_dict).unwrap_or_default() {
-            if let (Some(name), Some(repr)) = (name.as_str(), repr.as_str())
-                && self.known.insert(name.to_owned())
-            {
-                bound.insert(name.to_owned(), repr.into());
+        for (name, repr) in &execution.locals {
+            if self.known.insert(name.clone()) {
+                bound.insert(name.clone(), repr.as_str().into());
             }
         }
         bound
     }
 
-    fn shown(&self, result: &Json, metadata: &Json) -> Json {
+    fn shown(&self, result: &Json) -> Json {
         json!({
             "result": result,
             "context_preview": (self.length > 0).then_some(&self.preview),
@@ -314,7 +312,6 @@ impl Episode {
             "available_variables": self.names,
             "iteration": self.iteration,
             "max_iterations": MAX_ITERATIONS,
-            "metadata": metadata,
         })
     }
 
@@ -329,13 +326,13 @@ impl Episode {
             "available_variables": [],
             "iteration": self.iteration,
             "max_iterations": MAX_ITERATIONS,
-            "metadata": {
-                "final_answer": self.answer,
-                "total_execution_time": self.seconds,
-                "total_iterations": self.iteration,
-            },
         });
-        Observation { shown, reward: self.outcome(), done: true }
+        let metadata = json!({
+            "final_answer": self.answer,
+            "total_execution_time": self.seconds,
+            "total_iterations": self.iteration,
+        });
+        Observation { shown, metadata: Some(metadata), reward: self.outcome(), done: true }
     }
 
     /// Returns the reward of the episode's end.
