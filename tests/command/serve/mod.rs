@@ -262,6 +262,8 @@ fn calls_are_made_at_the_same_time_and_answered_in_any_order() {
     let call = client.next();
     assert_eq!(client.ask(&json!(["get", 7, 1, "seen"])), json!([1]));
     assert_eq!(client.fails(&json!(["run", 8, 1, "1"])).0, "busy");
+    assert_eq!(client.fails(&json!(["fork", 8, 1, 2])).0, "busy");
+    assert!(client.fails(&json!(["get", 8, 2, "seen"])).1.contains("there is no session 2"));
     client.send(&json!(["interrupt", 9, 1]));
     let mut told: Vec<Value> = (0..3).map(|_| client.next()).collect();
     told.sort_by_key(|message| message[0].as_str().unwrap().to_owned());
