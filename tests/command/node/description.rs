@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use isolet_test_support::Scratch;
 use serde_json::{Value, json};
 
-use super::{EVENTS, Events, Node};
+use super::{EVENTS, Events, Node, collected};
 
 /// The description of a node.
 struct Description(Value);
@@ -155,6 +155,31 @@ async fn every_answer_has_the_form_that_the_description_says() {
     }
     let (status, problem) = node.ask("GET /v1/sessions/none", &Value::Null).await;
     description.check("GET /v1/sessions/{id}", status, &problem);
+}
+
+#[tokio::test]
+async fn displays_that_an_answer_has_no_room_for_are_left_out_and_counted() {
+    const MOST: usize = 1 << 20;
+    let scratch = Scratch::new("node-displays");
+    let node = Node::configured(&scratch, &format!("max_answer = {MOST}"));
+    // Displays go before output does.
+    for (displays, line, fit) in [(20, "", 3), (0, "é", 0), (2, "x", 2), (9, "\\n", 0)] {
+        let code = format!(
+            "for _ in range({displays}): display({{'text/plain': '\\0' * 50_000}}, raw=True)\n\
+             print('{line}' * 400_000)"
+        );
+        let response = node.send("POST /v1/run", &[], &json!({"code": code})).await;
+        let answer = collected(response).await;
+        assert!(answer.len() <= MOST + 500, "{displays} {line:?}: {}", answer.len());
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        let kept = answer["displays"].as_array().map_or(0, Vec::len);
+        let dropped = answer["truncated"]["displays"].as_u64().unwrap_or_default();
+        assert_eq!(kept + usize::try_from(dropped).unwrap(), displays, "{line:?}");
+        assert_eq!(kept, fit, "of {displays}, {line:?}");
+        for display in answer["displays"].as_array().into_iter().flatten() {
+            assert_eq!(display["data"]["text/plain"].as_str().map(str::len), Some(50_000));
+        }
+    }
 }
 
 #[tokio::test]
