@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod command;
 #[cfg(feature = "serve")]
 #[path = "../support/control_groups.rs"]
 pub(crate) mod control_groups;
@@ -39,6 +40,7 @@ pub(crate) use self::answers::Confinement;
 pub(crate) use self::answers::{Package, Variable};
 use self::calls::Calls;
 pub(crate) use self::calls::{Answer, Kept};
+pub(crate) use self::command::Command;
 pub(crate) use self::engines::{Engines, IMAGE_MEMORY_BYTES, Terms};
 pub(crate) use self::execution::{Display, Execution};
 #[cfg(feature = "serve")]
@@ -53,7 +55,7 @@ pub(crate) use self::policy::Policy;
 pub(crate) use self::reply::Reply;
 pub(crate) use self::sandboxes::SandboxEntry;
 use self::session::Refused;
-pub(crate) use self::session::{Command, SessionEntry};
+pub(crate) use self::session::SessionEntry;
 pub(crate) use self::table::{Lease, Reason, Room, Table};
 #[cfg(feature = "serve")]
 pub(crate) use self::tokens::size_up_to;
