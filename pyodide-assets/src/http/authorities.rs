@@ -8,6 +8,7 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls_native_certs::ErrorKind;
 
 use crate::Error;
 use crate::error::plain;
@@ -101,6 +102,18 @@ impl Authorities {
     pub(super) fn certificates(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
         self.certificates.iter()
     }
+}
+
+/// Returns what is wrong with the first file or directory of the system's certificates, or of those
+/// of the variables, that cannot be read.
+pub(super) fn unreadable() -> Option<String> {
+    let error = rustls_native_certs::load_native_certs().errors.into_iter().next()?;
+    Some(match &error.kind {
+        ErrorKind::Io { inner, path } => {
+            format!("`{}` cannot be read: {}", path.display(), plain(inner))
+        }
+        _ => error.to_string(),
+    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {

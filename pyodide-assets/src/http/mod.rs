@@ -125,6 +125,10 @@ impl Failure {
             help = Some(Help::Authority);
             if *invalid == CertificateError::UnknownIssuer {
                 "the authority of its certificate is not trusted here".clone_into(&mut reason);
+                // Perhaps one that the user has named.
+                if let Some(unreadable) = authorities::unreadable() {
+                    reason = format!("{reason}, and {unreadable}");
+                }
             }
         } else if error.is_connect() || error.is_timeout() {
             match proxy(url) {

@@ -108,13 +108,18 @@ fn a_private_authority_is_trusted_only_if_it_is_named() {
 fn the_authorities_of_the_environment_are_trusted() {
     let dir = TestDir::new();
     certificates(&dir);
-    let (source, thread) = server(&dir, 2);
+    let (source, thread) = server(&dir, 3);
     let path = dir.join("ca.pem").to_str().unwrap().to_owned();
     // The other process wants another file, and gets to its bytes only if it trusts the server.
     let said = download_elsewhere(&source, &[("SSL_CERT_FILE", &path)]).unwrap_err();
     assert!(said.contains("the file has the wrong sha256"), "{said}");
+    let untrusted = "the authority of its certificate is not trusted here";
     let said = download_elsewhere(&source, &[]).unwrap_err();
-    assert!(said.contains("the authority of its certificate is not trusted here"), "{said}");
+    assert!(said.contains(untrusted) && !said.contains("cannot be read"), "{said}");
+    // A file that is named wrong is said to be.
+    let said = download_elsewhere(&source, &[("SSL_CERT_FILE", "/no/such/ca.pem")]).unwrap_err();
+    let unread = "`/no/such/ca.pem` cannot be read: no such file or directory";
+    assert!(said.contains(&format!("{untrusted}, and {unread}")), "{said}");
     thread.join().unwrap();
 }
 
