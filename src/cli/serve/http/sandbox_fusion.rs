@@ -223,7 +223,7 @@ async fn start(
     });
     let new = NewSession {
         policy: Policy::of_limits(Some(seconds), bytes),
-        grants: ImplicitGrants { most_timeout: Some(MOST_SECONDS), ..ImplicitGrants::default() },
+        grants: ImplicitGrants { most_run_time: Some(MOST_SECONDS), ..ImplicitGrants::default() },
         ..NewSession::default()
     };
     node.create_own(&tenant, new, PATIENCE).await
