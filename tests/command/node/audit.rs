@@ -59,7 +59,7 @@ async fn what_cannot_be_logged_does_not_happen_and_the_node_goes_on_once_it_can(
     let (log, shared) = (scratch.path().join("audit.ndjson"), scratch.path().join("shared"));
     std::fs::create_dir(&shared).unwrap();
     let config = format!(
-        "audit_log = {log:?}\n[policy]\nmounts = [{{ host = {shared:?}, guest = \"/m\", \
+        "audit_log = {log:?}\n[policy]\nlimits = {{ run_time = 150 }}\nmounts = [{{ host = {shared:?}, guest = \"/m\", \
          mode = \"rw\" }}]\n"
     );
     let node = Node::configured(&scratch, &config);
@@ -141,7 +141,7 @@ async fn a_tenant_that_has_used_up_its_log_does_nothing_more_and_others_go_on() 
     let (log, shared) = (scratch.path().join("audit.ndjson"), scratch.path().join("shared"));
     std::fs::create_dir(&shared).unwrap();
     let config = format!(
-        "audit_log = {log:?}\n[policy]\nmounts = [{{ host = {shared:?}, guest = \"/m\", \
+        "audit_log = {log:?}\n[policy]\nlimits = {{ run_time = 150 }}\nmounts = [{{ host = {shared:?}, guest = \"/m\", \
          mode = \"rw\" }}]\n[tenants.a]\nkeys = [{:?}]\nquotas = {{ audit = 2000 }}\n\
          [tenants.b]\nkeys = [{:?}]\n",
         key_hash("a"),

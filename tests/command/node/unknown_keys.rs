@@ -11,9 +11,9 @@ use isolet_test_support::{Scratch, root};
 /// A key that is near none.
 const STRANGE: &str = "qqqq";
 
-/// What a client of a node or of a pipe sends that may have unknown keys: the file, the type, and
-/// why. All but the first is of other services' protocols; `docs/reference/dialects.md` says so to their
-/// users.
+/// What a client of a node or of a pipe sends that may have unknown keys: the file, the type,
+/// and why. All but the first is of other services' protocols; `docs/reference/dialects.md`
+/// says so to their users.
 const LENIENT: [(&str, &str, &str); 14] = [
     ("serve/stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
     ("e2b/connect.rs", "FileSystemRequest", E2B),
