@@ -209,3 +209,7 @@ pub use {schemars, serde};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guides/rust.md")]
+struct Guide;

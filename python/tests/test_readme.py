@@ -1,4 +1,4 @@
-"""The code in README.md runs, one block after the other, and prints what its comments say."""
+"""The code in README.md and in the guides runs, and prints what its comments say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from node_process import serving
+
 README = Path(__file__).parent.parent / "README.md"
+GUIDES = README.parent.parent / "docs/guides"
 SECONDS = 50
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -33,18 +37,38 @@ def run(code: str, directory: Path) -> list[str]:
     return [line for line in ran.stdout.splitlines() if line]
 
 
-def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
-    blocks = BLOCK.findall(README.read_text())
-    assert {language for language, _ in blocks} == {"python"}
-    code = "\n".join(block for _, block in blocks)
+def run_blocks(blocks: list[tuple[str, str]], directory: Path) -> int:
+    """Runs those of Python, one after the other. Returns how many lines they say they print."""
+    code = "\n".join(block for language, block in blocks if language == "python")
     expected = PRINTED.findall(code)
-    assert len(expected) >= 10
-    lines = run(code, tmp_path)
+    lines = run(code, directory)
     assert len(lines) == len(expected), lines
     for line, said in zip(lines, expected, strict=True):
         pattern = ".*".join(re.escape(part) for part in said.split("..."))
         assert re.fullmatch(pattern, line), f"{said!r} is {line!r}"
+    return len(expected)
+
+
+def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
+    blocks = BLOCK.findall(README.read_text())
+    assert {language for language, _ in blocks} == {"python"}
+    assert run_blocks(blocks, tmp_path) >= 10
     assert (tmp_path / "out/names.txt").read_text() == "a.csv"
+
+
+@pytest.mark.parametrize(("guide", "printed"), [("python", 6), ("other-tools", 1)])
+def test_the_code_of_a_guide_runs_and_prints_what_it_says(
+    guide: str, printed: int, tmp_path: Path
+):
+    blocks = BLOCK.findall((GUIDES / f"{guide}.md").read_text())
+    assert run_blocks(blocks, tmp_path) == printed
+
+
+def test_the_code_of_the_guide_to_a_node_runs_and_prints_what_it_says(tmp_path: Path):
+    page = (GUIDES / "node.md").read_text()
+    with serving() as address:
+        blocks = BLOCK.findall(page.replace("http://127.0.0.1:8080", address))
+        assert run_blocks(blocks, tmp_path) == 1
 
 
 def test_the_code_on_the_first_page_of_the_project_runs(tmp_path: Path):

@@ -43,6 +43,7 @@ mod pty;
 mod repl;
 mod security;
 mod serve;
+mod snippets;
 #[cfg(unix)]
 mod terminal;
 mod threads;
