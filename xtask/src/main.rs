@@ -7,6 +7,7 @@
 
 mod assets;
 mod bench;
+mod book;
 mod bounded;
 mod cases;
 mod ci;
@@ -76,6 +77,7 @@ Usage: cargo xtask COMMAND
   tidy                  check the rules of the house that no compiler knows
   lint                  look for mistakes in the JavaScript and the Python; installs linters into target/lint
   generate              write js/ops.d.ts, and the modules of the Python package that others for asyncio give
+  book                  make target/book/html of docs/, with search; installs mdbook into target/mdbook
   deny                  check licences, bans and sources of the dependencies; installs cargo-deny into target/deny
   ci                    everything that has to pass, then how long each step and the slowest tests took
 
@@ -127,6 +129,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["lint"] => lint::run(),
         ["generate"] => generate::run(),
         ["deny"] => deny::run(),
+        ["book"] => book::run(),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {
             eprint!("{HELP}");
