@@ -68,7 +68,7 @@ impl SessionRequest {
     }
 
     pub(super) fn new_session(self) -> Result<NewSession, Problem> {
-        let Self { policy, inputs, ttl: ttl, metadata, snapshot } = self;
+        let Self { policy, inputs, ttl, metadata, snapshot } = self;
         let policy = match policy {
             Value::None => Value::Dict(Vec::new()),
             Value::Dict(items) => Value::Dict(items),
