@@ -73,9 +73,8 @@ pub(crate) struct Execution {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "serve", derive(utoipa::ToSchema))]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serve", derive(utoipa::ToSchema), schema(rename_all = "lowercase"))]
 pub(crate) enum Status {
     #[default]
     Completed,
@@ -258,8 +257,8 @@ impl Execution {
     }
 }
 
-#[cfg(feature = "serve")]
 impl Status {
+    /// Returns its name on the wires, in metrics and in logs.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -268,6 +267,12 @@ impl Status {
             Self::Exited => "exited",
             Self::Terminated => "terminated",
         }
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Why a request failed, in the form that all wires pass on.
 
 use isolet::{Error, ErrorKind};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::vocabulary::in_fields;
 
@@ -18,8 +18,7 @@ pub(crate) struct Failure {
 }
 
 /// What failed, for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     Config,
     Assets,
@@ -37,8 +36,8 @@ pub(crate) enum FailureKind {
     Denied,
 }
 
-#[cfg(feature = "serve")]
 impl FailureKind {
+    /// Returns its name on the wires and in metrics.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Config => "config",
@@ -51,8 +50,15 @@ impl FailureKind {
             Self::Packages => "packages",
             Self::Died => "died",
             Self::Protocol => "protocol",
+            #[cfg(feature = "serve")]
             Self::Denied => "denied",
         }
+    }
+}
+
+impl Serialize for FailureKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

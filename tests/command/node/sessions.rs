@@ -383,7 +383,7 @@ async fn a_run_whose_client_has_gone_keeps_its_place_until_it_has_ended() {
         (node.session(&json!({"policy": policy})).await, node.session(&json!({})).await);
     let runs = format!("POST /v1/sessions/{first}/runs");
     // An interrupt does not end it until it says so.
-    let code = "while True:\n    try:\n        print('begun', end='', flush=True)\n        while not done: pass\n        break\n    except KeyboardInterrupt:\n        done = True\n        x = sum(range(30_000_000))";
+    let code = "while True:\n    try:\n        if not done: print('begun', end='', flush=True)\n        while not done: pass\n        break\n    except KeyboardInterrupt:\n        done = True\n        x = sum(range(30_000_000))";
     let body = json!({"code": code, "inputs": {"done": false}});
     let mut events = Events::of(node.send(&runs, &[EVENTS], &body).await);
     assert_eq!(events.next().await.unwrap()["text"], "begun");
