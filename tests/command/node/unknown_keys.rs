@@ -264,7 +264,7 @@ fn what_clients_send_refuses_unknown_keys_but_for_the_protocols_that_need_them()
     let mut found = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
-        let name = file.strip_prefix(&http).or(file.strip_prefix(&root().join("src/cli")));
+        let name = file.strip_prefix(&http).or(file.strip_prefix(root().join("src/cli")));
         let name = name.unwrap_or(file).to_str().unwrap().to_owned();
         found.extend(lenient(&text).into_iter().map(|one| (name.clone(), one.to_owned())));
     }
