@@ -67,7 +67,8 @@ Usage: cargo xtask COMMAND
                         names or the built one: xtask/src/cases/mod.rs says what a case is
   hosts [WORD...]       a few things that everybody does, on machines of many shapes, or those whose name contains
                         a WORD; as root, with the command that `ISOLET` names or the built one
-  golden                write the lists in tests/golden, of what a guest can reach, anew
+  golden                write the lists in tests/golden, of what a guest can reach, and the help in
+                        docs/reference/command.md anew
   assets fetch          the same as setup, which gets Pyodide's files into pyodide-assets/dist
   assets verify         check them
   dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions

@@ -87,8 +87,8 @@ def start(config: str | os.PathLike[str] = "", *, timeout: float = 120) -> list[
     their configuration.
 
     Args:
-        config: the configuration of all nodes, as `docs/reference/http-api.md` describes it, without
-            tenants: TOML, or the `Path` of a file with it. Without one nothing is allowed.
+        config: the configuration of all nodes, as `docs/reference/http-api.md` describes it,
+            without tenants: TOML, or the `Path` of a file with it. Without one nothing is allowed.
         timeout: the most seconds to wait. The first start on a machine makes a memory image.
 
     Raises:

@@ -107,11 +107,13 @@ fn finish(command: &mut Command) -> Result<ExitCode> {
     process::status(command).map(process::exit_code)
 }
 
-/// Rewrites the lists in `tests/golden` of what a guest can reach, for a person to review.
+/// Rewrites the lists in `tests/golden` of what a guest can reach, for a person to review, and the
+/// help in the page of the command.
 pub(crate) fn golden() -> Result<ExitCode> {
     setup::run()?;
     let mut nextest = nextest::run("process")?;
-    nextest.args(["--workspace", "--lib", "--test", "it", "golden_list"]);
+    nextest.args(["--workspace", "--lib", "--test", "it", "--test", "command"]);
+    nextest.args(["golden_list", "the_page_of_the_command"]);
     finish(nextest.env("ISOLET_GOLDEN", "1"))
 }
 
