@@ -1,4 +1,4 @@
-//! The commands that the guides show, with the built command: each prints what its page says.
+//! The commands that pages show, with the built command: each prints what its page says.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -62,7 +62,7 @@ impl Shell {
             });
             has_ended |= line == MARK;
             if line != MARK && !line.is_empty() {
-                printed.push(line);
+                printed.push(line.trim_end().to_owned());
             }
         }
         printed
@@ -131,6 +131,12 @@ fn the_commands_of_the_guide_to_a_node_print_what_it_shows() {
 #[test]
 fn the_commands_of_the_guide_from_other_tools_print_what_it_shows() {
     assert!(run_page("docs/guides/other-tools.md") >= 2);
+}
+
+#[test]
+fn the_commands_of_the_pages_on_saved_sessions_and_on_the_protocol_print_what_they_show() {
+    assert!(run_page("docs/concepts/saved.md") >= 4);
+    assert!(run_page("docs/reference/protocol.md") >= 1);
 }
 
 #[test]
