@@ -191,7 +191,9 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// Returns a hint if the run failed because of that.
     pub(super) fn hint(&self, execution: &Execution) -> Option<String> {
-        self.missing_module(execution).or_else(|| self.misplaced_option(execution))
+        self.missing_module(execution)
+            .or_else(|| self.misplaced_option(execution))
+            .or_else(|| missing_package(execution))
     }
 
     /// Returns a hint if the run failed for want of something that options give.
@@ -211,19 +213,10 @@ impl Neighbours {
     /// Returns a hint if a module in that directory is missing.
     fn missing_module(&self, execution: &Execution) -> Option<String> {
         let directory = self.directory.as_deref()?;
-        let missing = match execution.outcome() {
-            Outcome::Raised(exception) if exception.type_name == "ModuleNotFoundError" => {
-                let name = exception.message.strip_prefix("No module named '")?;
-                name.split('\'').next()
-            }
-            Outcome::Exited(1) => self.module.as_deref(),
-            _ => None,
-        };
-        let name = missing?.split('.').next()?;
-        // The name is guest text: it is looked up and shown only if it is a plain name.
-        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
-            return None;
-        }
+        let name = match execution.outcome() {
+            Outcome::Exited(1) => plain_name(self.module.as_deref()?),
+            _ => unknown_module(execution),
+        }?;
         let script = format!("{name}.py");
         let found = if directory.join(&script).is_file() {
             script
@@ -235,6 +228,32 @@ impl Neighbours {
         let directory = directory.display();
         Some(format!("`{found}` is in `{directory}`, which `--here` shows to the guest"))
     }
+}
+
+/// Returns a hint if a module is missing that a package may have.
+fn missing_package(execution: &Execution) -> Option<String> {
+    let name = unknown_module(execution)?;
+    // A module that its package lacks is not loaded by loading the package.
+    let is_whole = execution.exception()?.message == format!("No module named '{name}'");
+    is_whole.then(|| format!("`--with {name}` loads it, if its package has that name"))
+}
+
+/// Returns the module that a run has not found.
+fn unknown_module(execution: &Execution) -> Option<&str> {
+    let Outcome::Raised(exception) = execution.outcome() else { return None };
+    if exception.type_name != "ModuleNotFoundError" {
+        return None;
+    }
+    let name = exception.message.strip_prefix("No module named '")?;
+    plain_name(name.split('\'').next()?)
+}
+
+/// Returns the package of a module. It is the guest's text, which is looked up and shown only if it
+/// is a plain name.
+fn plain_name(module: &str) -> Option<&str> {
+    let name = module.split('.').next()?;
+    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    is_plain.then_some(name)
 }
 
 fn inherited_stdin() -> Stdin {

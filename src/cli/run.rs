@@ -159,11 +159,11 @@ pub(super) fn run(mut args: RunArgs, assets: Option<&Path>) -> Result<ExitCode> 
 fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
     match wanted.file.as_deref() {
         _ if wanted.code.is_some() || wanted.module.is_some() => {
-            bail!("`--output` is for a notebook (.ipynb), `-c` and `-m` run none")
+            bail!("`--output` needs a notebook (.ipynb); it cannot be used with `-c` or `-m`")
         }
         Some(file) if is_notebook(file) => Target::open(path),
-        Some(file) => bail!("`--output` is for a notebook (.ipynb), `{file}` is none"),
-        None => bail!("`--output` is for a notebook (.ipynb), and no file to run is named"),
+        Some(file) => bail!("`--output` needs a notebook (.ipynb), and `{file}` is none"),
+        None => bail!("`--output` needs a notebook (.ipynb); name one to run"),
     }
 }
 

@@ -421,12 +421,19 @@ impl Limits {
             return Err(Error::new(
                 ErrorKind::Config,
                 format!(
-                    "the memory limit is {} bytes, it must be at least {} bytes",
-                    self.memory_bytes,
-                    Self::MIN_MEMORY_BYTES
+                    "the memory limit is {}; the minimum is {}",
+                    in_units(self.memory_bytes),
+                    in_units(Self::MIN_MEMORY_BYTES)
                 ),
             ));
         }
         Ok(())
     }
+}
+
+/// Returns a size in the largest unit of which it is a multiple.
+fn in_units(bytes: u64) -> String {
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
+    unit.map_or_else(|| format!("{bytes} bytes"), |(size, name)| format!("{} {name}", bytes / size))
 }

@@ -7,6 +7,9 @@ use super::mount::MountMode;
 use super::root::{Root, config, identity_at};
 use crate::data::error::Error;
 
+/// Why a directory is refused.
+const HELD: &str = "holds configuration, secrets or programs of the host";
+
 /// System directories, refused with all their contents.
 const SYSTEM: [&str; 5] = ["/proc", "/sys", "/dev", "/etc", "/boot"];
 /// Directories that are refused, but whose subdirectories are not.
@@ -38,7 +41,7 @@ pub(crate) fn check_with_home(
     home: Option<&Path>,
 ) -> Result<(), Error> {
     if root.is_of_kernel() {
-        return Err(refusal(root, "is of a file system of the kernel"));
+        return Err(refusal(root, "the kernel's file systems show and change the host"));
     }
     for rule in rules(mode, home) {
         let Ok(directory) = rule.directory.canonicalize() else {
@@ -46,19 +49,25 @@ pub(crate) fn check_with_home(
         };
         let shown = directory.display();
         // Comparing identities also detects a directory that is mounted under another name.
-        if root.host() == directory || identity_at(&directory) == Some(root.identity()) {
-            return Err(refusal(root, &format!("is `{shown}`")));
+        if root.host() == directory {
+            return Err(refusal(root, &format!("`{shown}` {HELD}")));
+        }
+        if identity_at(&directory) == Some(root.identity()) {
+            return Err(refusal(root, &format!("it is `{shown}`, which {HELD}")));
         }
         if directory.starts_with(root.host()) {
-            return Err(refusal(root, &format!("contains `{shown}`")));
+            return Err(refusal(root, &format!("it contains `{shown}`, which {HELD}")));
         }
         if rule.with_contents && root.host().starts_with(&directory) {
-            return Err(refusal(root, &format!("is in `{shown}`")));
+            return Err(refusal(root, &format!("it is in `{shown}`, which {HELD}")));
         }
     }
     for name in SOCKETS {
         if root.dir().symlink_metadata(name).is_ok() {
-            return Err(refusal(root, &format!("contains `{name}`")));
+            return Err(refusal(
+                root,
+                &format!("it contains `{name}`, the socket of a service of the host"),
+            ));
         }
     }
     Ok(())
@@ -85,7 +94,7 @@ fn rules(mode: MountMode, home: Option<&Path>) -> Vec<Rule> {
 
 fn refusal(root: &Root, reason: &str) -> Error {
     let host = root.host().display();
-    config(format!("cannot mount `{host}`: it {reason}, which gives away the host")).with_hint(
+    config(format!("cannot mount `{host}`: {reason}")).with_hint(
         "mount a directory that has only what the guest needs, or use `Mount::dangerous_*`",
     )
 }

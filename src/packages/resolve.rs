@@ -50,11 +50,12 @@ impl Inner {
         match local::resolve(requirements, &source)? {
             Local::Complete(chosen) => chosen.iter().map(|one| self.keep_candidate(one)).collect(),
             Local::Missing { wanted, by } if self.options.offline => {
-                let needed = by.map(|by| format!(", which {by} needs,")).unwrap_or_default();
+                let needed = by.map(|by| format!(", which {by} needs")).unwrap_or_default();
                 Err(PackageError::Unavailable {
                     name: wanted.name().to_owned(),
                     reason: format!(
-                        "no wheel for `{wanted}`{needed} is at hand{}, and this is offline",
+                        "found no wheel for `{wanted}`{needed}{}, and \
+                         `Permissions::offline_packages` forbids downloads",
                         source.others(&wanted)
                     ),
                     hint: GIVE_WHEELS,

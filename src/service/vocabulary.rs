@@ -14,9 +14,10 @@ isolet::for_each_limit!(limits);
 
 /// Other calls that the messages mention, and what stands for them: the option of the command, and
 /// the field of a policy. Without one, what is in parentheses goes. Longer calls come first.
-const WORDS: [(&str, &str, &str); 13] = [
+const WORDS: [(&str, &str, &str); 14] = [
     ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
     ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
+    ("`Permissions::offline_packages`", "`--offline`", "`offline`"),
     ("`Permissions::packages`", "`--with`", "`packages`"),
     ("`Permissions::allow_package`", "`--with`", "`allow_packages`"),
     ("`Permissions::pyodide_packages`", "`--pyodide-packages`", ""),

@@ -162,7 +162,7 @@ fn failures_of_the_host_are_an_object_of_the_same_shape() {
         (&["--nosuch", "x.py"], "USAGE", "unexpected argument '--nosuch' found"),
         (&["--timeout", "soon", "-c", "1"], "USAGE", "invalid value 'soon' for '--timeout <TIME>'"),
         (&["--timeout", "0", "-c", "1"], "CONFIG", "the run time limit is 0 s"),
-        (&["--memory", "1MiB", "-c", "1"], "CONFIG", "the memory limit is 1048576 bytes"),
+        (&["--memory", "1MiB", "-c", "1"], "CONFIG", "the memory limit is 1 MiB"),
         (&["--assets", "/nosuch", "-c", "1"], "ASSETS", "/nosuch"),
         (&["--with", "no such", "-c", "1"], "CONFIG", "`no such` is not a requirement"),
         (&["--mount", "/nosuch:/data", "-c", "1"], "CONFIG", "/nosuch"),

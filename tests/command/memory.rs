@@ -36,6 +36,6 @@ fn the_command_refuses_a_memory_that_is_too_small() {
     {
         let ran = isolet(command);
         assert_eq!(ran.code, Some(2), "{ran:?}");
-        assert!(ran.stderr.contains("the memory limit is 1048576 bytes"), "{ran:?}");
+        assert!(ran.stderr.contains("the memory limit is 1 MiB; the minimum is 64 MiB"), "{ran:?}");
     }
 }

@@ -342,9 +342,9 @@ fn an_output_that_is_no_notebooks_or_no_file_is_refused_before_anything_runs() {
     let here = scratch.path().display().to_string();
     let missing = scratch.path().join("none/out.ipynb").display().to_string();
     for (words, said) in [
-        (&["--output", "x.ipynb", "-c", "print('ran')"][..], "`-c` and `-m` run none"),
+        (&["--output", "x.ipynb", "-c", "print('ran')"][..], "it cannot be used with `-c` or `-m`"),
         (&["--output", "x.ipynb", "x.py"], "`x.py` is none"),
-        (&["--output", "x.ipynb"], "no file to run is named"),
+        (&["--output", "x.ipynb"], "name one to run"),
         (&[&path, "--output", &here], "it is no regular file"),
         (&[&path, "--output", "/dev/null"], "it is no regular file"),
         (&[&path, "--output", &missing], "No such file"),

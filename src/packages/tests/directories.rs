@@ -157,8 +157,8 @@ fn offline_a_version_that_does_not_fit_is_told_with_the_wanted_one() {
     let told = resolve(wheels.path(), &["sympy"]).unwrap_err().to_string();
     assert_eq!(
         told,
-        "mpmath is not available: no wheel for `mpmath>=1.1.0,<1.4`, which sympy needs, is at hand \
-         (only mpmath 1.4.1), and this is offline"
+        "mpmath is not available: found no wheel for `mpmath>=1.1.0,<1.4`, which sympy needs (only \
+         mpmath 1.4.1), and `Permissions::offline_packages` forbids downloads"
     );
 }
 

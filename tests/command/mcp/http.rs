@@ -339,7 +339,7 @@ fn without_a_token_file_a_server_makes_a_token_and_serves_this_machine_only() {
     assert_eq!(status, 200, "{answer}");
     let ran = isolet(["mcp", "--http", "0.0.0.0:0"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("0.0.0.0:0 is reached from other machines"), "{ran:?}");
+    assert!(ran.stderr.contains("`--http 0.0.0.0:0` is open to other machines"), "{ran:?}");
 }
 
 #[test]

@@ -99,8 +99,8 @@ pub(super) fn serve(
     if let Address::Tcp(tcp) = address {
         ensure!(
             tcp.ip().is_loopback() || !settings.tenants.is_open(),
-            "{tcp} is reached from other machines: `--config` has to name a file with `[tenants]` \
-             and their keys"
+            "`--listen {tcp}` is open to other machines and needs keys: add `[tenants]` to the \
+             file of `--config`"
         );
     }
     // Each session takes some descriptors. More than the limit for all cannot be had.

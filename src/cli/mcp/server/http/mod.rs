@@ -90,8 +90,8 @@ impl Listener {
                 let is_open = !address.ip().is_loopback();
                 ensure!(
                     !is_open || given.is_some(),
-                    "{address} is reached from other machines: `--token-file` has to name a file \
-                     with the token that clients send"
+                    "`--http {address}` is open to other machines and needs a token: name its file \
+                     with `--token-file`"
                 );
                 let socket = std::net::TcpListener::bind(address);
                 let socket = socket.with_context(|| format!("cannot listen at {address}"))?;
