@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::util::{self, builder, eval, exec};
 
 /// The limit that a test reaches, or passes.
-const LIMIT: Duration = Duration::from_secs(1);
+const LIMIT: Duration = Duration::from_secs(3);
 
 /// More time than the busiest machine needs.
 const LONG: Duration = Duration::from_mins(2);
@@ -108,7 +108,7 @@ async fn ended_by_host_time(session: &mut Session, execution: &Execution) {
     assert!(execution.usage().host_time >= observed, "{execution:?}");
     assert!(execution.session_alive(), "{execution:?}");
     let message = Termination::HostTime { limit, observed }.to_string();
-    assert!(message.ends_with("s, the limit is 1 s (`Limits::max_host_time`)"), "{message}");
+    assert!(message.ends_with("s, the limit is 3 s (`Limits::max_host_time`)"), "{message}");
     assert_eq!(eval(session, "x").await, Value::Int(42));
 }
 

@@ -142,7 +142,7 @@ async fn a_worker_cannot_signal_the_one_that_it_was_copied_from() {
 
 #[tokio::test]
 async fn all_copies_end_with_their_host_even_if_it_is_killed() {
-    let name = "security::forks::all_copies_end_with_their_host_even_if_it_is_killed";
+    let name = "workers::security::all_copies_end_with_their_host_even_if_it_is_killed";
     let Some(output) = in_child(name, |_| {}) else {
         let (session, mut copy) = forked().await;
         let deeper = copy.fork().await.unwrap();
