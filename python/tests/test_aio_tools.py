@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+from parameter_ids import shown
 from test_aio import go
 
 import isolet
@@ -97,7 +98,7 @@ def test_what_a_tool_raises_the_guest_gets() -> None:
 @pytest.mark.parametrize(
     "error",
     [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()],
-    ids=repr,
+    ids=shown,
 )
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_an_exception_that_is_none_ends_the_run_and_goes_on(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import in_threads
+from parameter_ids import shown
 
 import isolet
 
@@ -281,7 +282,7 @@ def test_the_isolation_is_told(session: isolet.Session) -> None:
         ({"isolation": "none"}, isolet.ConfigError, "none"),
         ({"packages": ["no such package"]}, isolet.IsoletError, "no such package"),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_what_the_server_says_about_a_policy_is_raised_by_the_first_use(
     server: isolet.Server, policy: isolet.Policy, error: type[Exception], text: str
@@ -308,7 +309,7 @@ def test_what_the_server_says_about_a_policy_is_raised_by_the_first_use(
         ({"tools": [lambda: 1]}, isolet.ConfigError, "lambda"),
         ({"tools": [5]}, isolet.ConfigError, "5"),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_what_is_wrong_with_a_policy_here_is_raised_at_once(
     policy: isolet.Policy, error: type[Exception], text: str

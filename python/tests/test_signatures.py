@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
 
 import pydantic
 import pytest
+from parameter_ids import shown
 
 import isolet
 from isolet import tool
@@ -86,7 +87,7 @@ def parameters(function: Callable[..., Any]) -> dict[str, dict[str, Any]]:
         (5, None),
         ({"type": "string"}, {"type": "string"}),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_annotations_become_schemas(annotation: Any, schema: Any) -> None:
     def function(value: Any) -> None: ...
@@ -201,7 +202,7 @@ def plus(x: int, y: int = 1) -> int:
         (len, "len", None, ["obj"]),
         (max, "max", None, ["args", "kwargs"]),
     ],
-    ids=str,
+    ids=shown,
 )
 def test_anything_that_can_be_called_is_a_tool(
     function: Callable[..., Any], name: str, doc: str | None, names: list[str]

@@ -22,6 +22,7 @@ from typing import Any
 
 import pytest
 from conftest import in_threads, until
+from parameter_ids import shown
 
 import isolet
 
@@ -344,7 +345,7 @@ def test_a_call_in_a_tool_runs_another_session(server: isolet.Server) -> None:
 @pytest.mark.parametrize(
     "error",
     [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()],
-    ids=repr,
+    ids=shown,
 )
 @pytest.mark.parametrize("kind", ["sync", "async", "thread"])
 def test_an_exception_that_is_none_ends_the_run_and_goes_on(

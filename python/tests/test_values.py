@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pydantic
 import pytest
+from parameter_ids import shown
 
 import isolet
 from isolet._values import MAX_DEPTH, to_plain, variables
@@ -65,7 +66,7 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize("value", PLAIN, ids=repr)
+@pytest.mark.parametrize("value", PLAIN, ids=shown)
 def test_exact_plain_types_are_not_copied(value: Any) -> None:
     assert to_plain(value, "x") is value
 
@@ -104,7 +105,7 @@ def test_exact_plain_types_are_not_copied(value: Any) -> None:
         ({Color.RED: 1, Level.HIGH: 2, Text("t"): 3}, {"red": 1, 3: 2, "t": 3}),
         ([1, (2,), 3], [1, [2], 3]),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_objects_with_a_plain_form_cross_as_it(value: Any, plain: Any) -> None:
     found = to_plain(value, "x")
@@ -144,7 +145,7 @@ def test_the_converted_value_leaves_the_original_as_it_was() -> None:
         (datetime.timedelta(1), "`inputs['v']` is a datetime.timedelta", ""),
         (np.array([print]), "`inputs['v'][0]` is a builtin", ""),
     ],
-    ids=lambda value: str(value)[:20],
+    ids=lambda value: shown(value)[:20],
 )
 def test_what_cannot_cross_is_named_by_its_path(value: Any, path: str, type_name: str) -> None:
     with pytest.raises(isolet.TransferError) as caught:
@@ -213,7 +214,7 @@ def test_a_model_that_cannot_be_dumped_is_an_error() -> None:
         to_plain(Broken(), "x")
 
 
-@pytest.mark.parametrize("value", PLAIN, ids=repr)
+@pytest.mark.parametrize("value", PLAIN, ids=shown)
 def test_values_come_back_from_the_guest_as_they_were(session: isolet.Session, value: Any) -> None:
     session["v"] = value
     assert session["v"] == value

@@ -12,6 +12,7 @@ import pathlib
 import signal
 
 import pytest
+from parameter_ids import shown
 
 pytest.importorskip("pydantic_monty", reason="Monty's client is not installed")
 
@@ -90,7 +91,7 @@ sys.implementation.name, found, f"{'%s' % found[0]!r:>5}"
         datetime.timedelta(days=-1, seconds=5, microseconds=7),
         *(datetime.timezone.utc, int, ValueError, type(None)),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_a_value_goes_in_and_comes_back(session, value):
     back = session.feed_run("value", inputs={"value": value})
@@ -191,7 +192,7 @@ found
         UnicodeEncodeError("ascii", "caf\u00e9", 3, 4, "ordinal not in range(128)"),
         UnicodeEncodeError("ascii", "\u00e9\u00fc", 0, 2, "ordinal not in range(128)"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_an_exception_keeps_its_class_in_both_directions(session, error):
     def fail():
