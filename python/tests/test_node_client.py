@@ -354,7 +354,7 @@ def test_a_policy_is_the_ceilings_business(client: Client) -> None:
         client.session(mounts={"/data": "/"})
     with pytest.raises(isolet.ConfigError, match="numpy"):
         client.run("1", packages=["numpy"])
-    with pytest.raises(isolet.ConfigError, match="67108864"):
+    with pytest.raises(isolet.ConfigError, match="64 MiB"):
         client.session(limits=isolet.Limits(memory_bytes=1))
     with pytest.raises(TypeError, match="nothing"):
         client.session(nothing=1)  # type: ignore[call-arg]
