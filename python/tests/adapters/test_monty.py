@@ -307,20 +307,19 @@ def test_a_class_of_the_host_makes_instances(session):
     given = pydantic_monty.ClassType(Point, init=True, instance_eager_attrs="all", **options)
     code = "p = Point(4)\np.x, isinstance(p, Point), Point.ORIGIN, Point.double(5)"
     assert session.feed_run(code, inputs={"Point": given}) == (4, True, 0, 10)
-    error = failure(session, "Point.secret")
-    assert str(error) == "AttributeError: type object 'Point' has no attribute 'secret'"
-    refused = failure(session, "P(1)", inputs={"P": pydantic_monty.ClassType(Point)})
-    assert isinstance(refused.exception(), TypeError)
+    missing = "AttributeError: type object 'Point' has no attribute 'secret'"
+    assert str(failure(session, "Point.secret")) == missing
+    refused = failure(session, "P(1)", inputs={"P": pydantic_monty.ClassType(Point)}).exception()
+    assert isinstance(refused, TypeError)
 
 
 def test_a_module_of_the_host_is_imported(pool):
-    inner = pydantic_monty.ExternalModule({"RATE": 3})
-    shop = pydantic_monty.ExternalModule({"price": lambda item: len(item), "rates": inner})
+    rates = pydantic_monty.ExternalModule({"RATE": 3})
+    shop = pydantic_monty.ExternalModule({"price": lambda item: len(item), "rates": rates})
     with pool.checkout(external_modules={"shop": shop}) as session:
         code = "from shop import price\nimport shop.rates\nprice('tea') * shop.rates.RATE"
         assert session.feed_run(code) == 9
-        error = failure(session, "import shops")
-        assert str(error) == "ModuleNotFoundError: No module named 'shops'"
+        assert "No module named 'shops'" in str(failure(session, "import shops"))
 
 
 def test_mounted_files_are_read_and_written(session, tmp_path):
