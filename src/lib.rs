@@ -138,10 +138,8 @@
     expect(dead_code, reason = "workers use it, and they have the feature")
 )]
 
-#[cfg(feature = "mcp")]
-pub mod llm;
-#[cfg(feature = "mcp")]
-pub mod mcp;
+#[doc(hidden)]
+pub mod internals;
 pub mod profile;
 
 mod api;

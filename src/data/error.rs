@@ -55,7 +55,8 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    pub(crate) fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
+    /// Makes an error of a program or crate that extends isolet. The session does not survive it.
+    pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
         Self(Box::new(Inner {
             kind,
@@ -78,15 +79,16 @@ impl Error {
         }
     }
 
+    /// Adds what helps: the option or call.
     #[must_use]
-    pub(crate) fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<Cow<'static, str>>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
     /// Adds the cause. The message has its text already.
     #[must_use]
-    pub(crate) fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+    pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.0.source = Some(Box::new(source));
         self
     }

@@ -1,8 +1,8 @@
 //! Characters that nobody sees: without width, of private use, or that change the direction.
-//!
-//! The command has this file, too.
 
-pub(crate) fn is_invisible(letter: char) -> bool {
+/// Returns `true` if nobody sees the character.
+#[must_use]
+pub fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
         '\u{ad}'

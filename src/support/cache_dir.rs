@@ -12,7 +12,7 @@ pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
 /// # Errors
 ///
 /// [`ErrorKind::Assets`] if the user has no cache directory.
-pub(crate) fn cache_dir(name: &str) -> Result<PathBuf, Error> {
+pub fn cache_dir(name: &str) -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let strategy = etcetera::choose_base_strategy().map_err(|error| {
         let message = format!("the user's cache directory is unknown: {error}");
@@ -43,8 +43,7 @@ pub(crate) fn own_directories() -> Vec<PathBuf> {
 /// # Errors
 ///
 /// [`ErrorKind::Config`] if the user has no data directory.
-#[cfg(feature = "mcp")]
-pub(crate) fn data_dir(name: &str) -> Result<PathBuf, Error> {
+pub fn data_dir(name: &str) -> Result<PathBuf, Error> {
     use etcetera::BaseStrategy;
     let strategy = etcetera::choose_base_strategy().map_err(|error| {
         let message = format!("the user's data directory is unknown: {error}");

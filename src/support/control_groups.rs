@@ -1,6 +1,4 @@
 //! Where the control groups of a process are.
-//!
-//! The command has this file, too.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +6,7 @@ use std::path::{Path, PathBuf};
 const GROUPS: &str = "/sys/fs/cgroup";
 
 /// Returns the control groups of a process and those around them, by its `/proc/PID/cgroup`.
-pub(crate) fn around(own: &str) -> impl Iterator<Item = PathBuf> {
+pub fn around(own: &str) -> impl Iterator<Item = PathBuf> {
     own.lines().flat_map(|line| {
         let (controllers, path) = line
             .split_once(':')

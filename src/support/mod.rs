@@ -5,17 +5,11 @@ pub(crate) mod alarm;
 #[cfg(not(target_os = "linux"))]
 #[path = "alarm_unsupported.rs"]
 pub(crate) mod alarm;
-#[cfg(feature = "mcp")]
-pub(crate) mod background;
 pub(crate) mod block_on;
 pub(crate) mod cache_dir;
 pub(crate) mod clock;
 #[cfg(target_os = "linux")]
-pub(crate) mod control_groups;
-#[cfg(feature = "mcp")]
-pub(crate) mod http_client;
-#[cfg(feature = "mcp")]
-pub(crate) mod json;
+pub mod control_groups;
 pub(crate) mod lock;
 #[cfg(target_os = "linux")]
 pub(crate) mod obstacles;
@@ -26,8 +20,6 @@ pub(crate) mod offload;
 pub(crate) mod patience;
 #[cfg(target_os = "linux")]
 pub(crate) mod processor;
-#[cfg(feature = "mcp")]
-pub(crate) mod quoted;
 #[cfg(target_os = "linux")]
 pub(crate) mod shared_file;
 #[cfg(not(target_os = "linux"))]
@@ -38,5 +30,3 @@ pub(crate) mod shared_words;
 pub(crate) mod signals;
 pub(crate) mod spin;
 pub(crate) mod watchdog;
-#[cfg(feature = "mcp")]
-pub(crate) mod words;

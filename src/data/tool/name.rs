@@ -9,7 +9,7 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// Returns `true` if guest code can use `name` as a name.
-pub(crate) fn is_identifier(name: &str) -> bool {
+pub fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let starts = |first| first == '_' || unicode_ident::is_xid_start(first);
     characters.next().is_some_and(starts)

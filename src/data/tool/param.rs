@@ -35,7 +35,6 @@ pub(crate) enum Default {
     /// The host fills it in; the guest does not see the value.
     Unknown,
     /// Somebody beyond the host fills it in; the guest sees the value.
-    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "of MCP servers"))]
     Elsewhere(Value),
     Is(Value),
 }
@@ -89,8 +88,7 @@ impl Param {
 
     /// Makes the parameter optional, with a default that the guest sees. If it is not passed, it is
     /// missing in the arguments of the call.
-    #[cfg(feature = "mcp")]
-    pub(crate) fn default_elsewhere(mut self, value: Value) -> Self {
+    pub fn display_default(mut self, value: Value) -> Self {
         self.default = Default::Elsewhere(value);
         self
     }

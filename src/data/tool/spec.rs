@@ -102,8 +102,13 @@ impl ToolSpec {
         &self.name
     }
 
-    /// Rejects a specification that Python could not define.
-    pub(crate) fn validate(&self) -> Result<(), Error> {
+    /// Checks that Python can define the function, as a sandbox does when it is built.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if a name is not one of Python, or the parameters are not in an order
+    /// that Python has.
+    pub fn validate(&self) -> Result<(), Error> {
         let refuse = |message: String| Err(Error::new(ErrorKind::Config, message));
         if !name::is_identifier(&self.name) {
             return refuse(format!(
@@ -172,7 +177,8 @@ impl ToolSpec {
     }
 
     /// Returns the docstring, followed by the documentation of the parameters.
-    pub(crate) fn docstring(&self) -> String {
+    #[must_use]
+    pub fn docstring(&self) -> String {
         let mut text = self.doc.trim().to_owned();
         let documented = self.params.iter().filter(|param| !param.doc.is_empty());
         for (at, param) in documented.enumerate() {

@@ -10,7 +10,8 @@ pub(crate) const MAX_CROSSING_DEPTH: usize = 100;
 const MAX_LENGTH: usize = i32::MAX as usize;
 
 /// Returns how many bytes [`encode`](super::marshal::encode) writes for `value`.
-pub(crate) fn encoded_len(value: &Value) -> u64 {
+#[must_use]
+pub fn encoded_len(value: &Value) -> u64 {
     let mut bytes = own_len(value);
     let mut containers = vec![value];
     while let Some(container) = containers.pop() {

@@ -15,7 +15,8 @@ mod tests;
 mod visitor;
 
 pub use bigint::{BigInt, Sign};
-pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, encoded_len, takes_more_steps};
+pub use bounds::encoded_len;
+pub(crate) use bounds::{MAX_CROSSING_DEPTH, check_bounds, takes_more_steps};
 pub use de::from_value;
 pub use ser::to_value;
 

@@ -6,13 +6,11 @@ mod context;
 mod host;
 mod module;
 mod modules;
-#[cfg(test)]
 pub(crate) mod no_session;
 mod queue;
 mod runtime;
 mod session_handle;
-#[cfg(all(test, feature = "mcp"))]
-pub(crate) mod testing;
+pub mod testing;
 
 use std::fmt;
 use std::sync::Arc;

@@ -11,7 +11,8 @@ use crate::data::execution::{Execution, Variable};
 use crate::data::value::Value;
 
 /// Returns a handle with this number to no session.
-pub(crate) fn no_session(number: u64) -> SessionHandle {
+#[must_use]
+pub fn no_session(number: u64) -> SessionHandle {
     SessionHandle::new(Arc::new(NoSession(number)))
 }
 

@@ -17,7 +17,10 @@ use crate::host::stop::{CallClock, RunClock};
 const LIMIT: Duration = Duration::from_hours(1);
 
 /// Binds the arguments and calls the tool, as a session does.
-pub(crate) async fn call(
+/// # Errors
+///
+/// What the tool or the binding of its arguments raises.
+pub async fn call(
     tool: &Tool,
     arguments: Value,
     (session, run): (u64, u64),

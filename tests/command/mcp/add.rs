@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use isolet::mcp::{Client as Program, Config, Environment, Origin};
+use isolet_mcp::{Client as Program, Config, Environment, Origin};
 use serde_json::{Value, json};
 
 use super::client::Client;
@@ -257,7 +257,7 @@ fn servers_are_moved_once_and_those_that_isolet_cannot_use_stay() {
         }
         let config = Config::read(&servers, &Environment::default(), Origin::Own).unwrap();
         let names: Vec<&str> =
-            config.servers().iter().map(isolet::mcp::ServerConfig::name).collect();
+            config.servers().iter().map(isolet_mcp::ServerConfig::name).collect();
         assert_eq!(names, all);
         let moved = read(&servers);
         let again = home.added(client, &["--move-servers", to, "--", "--timeout", "9s"]);

@@ -1,0 +1,7 @@
+//! Options that several subcommands have.
+
+pub(crate) mod isolation;
+pub(crate) mod permissions;
+pub(crate) mod policy;
+pub(crate) mod units;
+pub(crate) mod words;

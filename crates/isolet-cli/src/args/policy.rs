@@ -1,0 +1,94 @@
+//! The options that say what a sandbox is made of.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use isolet::{Engine, EngineBuilder, Limits, Sandbox, SandboxBuilder};
+
+use super::isolation::IsolationArgs;
+use super::permissions::PermissionArgs;
+use super::units;
+use crate::kit::engine::open_engine;
+use crate::show::progress::{self, Progress};
+use crate::show::terminal;
+
+/// How many bytes of each output stream `--json` keeps.
+const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
+
+/// What a sandbox is made of.
+#[derive(clap::Args)]
+pub(crate) struct PolicyArgs {
+    /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none. Importing
+    /// packages for an image may take as long, too
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
+    pub(crate) timeout: Duration,
+    /// Maximum time of the host's functions in a run, which --timeout does not include
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    pub(crate) host_timeout: Duration,
+    /// Maximum size of each output stream, such as 64KiB. isolet drops the rest and exits with
+    /// status 3; with --json it drops the middle [default: no limit; with --json 16MiB]
+    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    pub(crate) max_output: Option<u64>,
+    /// Maximum memory of a session, such as 256MiB; beyond it Python raises `MemoryError`
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    pub(crate) memory: u64,
+    /// Do not show the progress of slow steps, such as making an image or fetching packages
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) isolation: IsolationArgs,
+    #[command(flatten)]
+    pub(crate) permissions: PermissionArgs,
+}
+
+impl PolicyArgs {
+    /// Makes the sandbox of a run with these `packages`. Returns those that are to be loaded.
+    /// `keeps_output` is set if the output is kept, not only passed on.
+    pub(crate) fn sandbox(
+        &self,
+        assets: Option<&Path>,
+        keeps_output: bool,
+        packages: &[String],
+    ) -> Result<(Sandbox, Vec<String>)> {
+        self.sandbox_with(assets, keeps_output, packages, SandboxBuilder::limits)
+    }
+
+    /// The same, if `extend` gives the sandbox its limits, and more.
+    pub(crate) fn sandbox_with(
+        &self,
+        assets: Option<&Path>,
+        keeps_output: bool,
+        packages: &[String],
+        extend: impl FnOnce(SandboxBuilder, Limits) -> SandboxBuilder,
+    ) -> Result<(Sandbox, Vec<String>)> {
+        let kept = if keeps_output { self.max_output.unwrap_or(KEPT_OUTPUT_BYTES) } else { 0 };
+        let progress = self.progress(keeps_output);
+        let (engine, packages) = open_engine(assets, &self.permissions.ca_file, |assets| {
+            let builder = self.isolation.confine(Engine::builder().assets(assets));
+            let builder = if self.quiet { builder } else { builder.on_notice(progress::notice) };
+            // What packages do when they are imported is code of guests, too.
+            let builder = builder.max_import_time(self.timeout.min(EngineBuilder::IMPORT_TIME));
+            progress.during(&progress::of_engine(packages), || {
+                self.permissions.engine(builder, self.memory, packages.to_vec())
+            })
+        })?;
+        let limits = Limits::default()
+            .max_run_time(self.timeout)
+            .max_host_time(self.host_timeout)
+            .max_stdout_bytes(kept)
+            .max_stderr_bytes(kept)
+            .max_memory_bytes(self.memory);
+        let mut builder = extend(Sandbox::builder(&engine), limits);
+        let terminal = terminal::terminal().filter(|_| !keeps_output);
+        if let Some(terminal) = terminal {
+            builder = builder.terminal(terminal);
+        }
+        let variables = terminal.map(terminal::variables).unwrap_or_default();
+        Ok((self.permissions.grant(builder, variables)?.build()?, packages))
+    }
+
+    pub(crate) fn progress(&self, is_json: bool) -> Progress {
+        Progress::new(self.quiet || is_json)
+    }
+}

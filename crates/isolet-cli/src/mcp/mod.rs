@@ -1,0 +1,238 @@
+//! `isolet mcp`: a server of the Model Context Protocol that runs Python in sessions. See
+//! `docs/reference/mcp.md`.
+
+mod add;
+mod manage;
+mod model;
+mod sandboxes;
+mod servers;
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Command;
+use rustix::process::Signal;
+use tokio::signal::unix::SignalKind;
+
+use self::sandboxes::ByOptions;
+use crate::args::policy::PolicyArgs;
+use crate::args::units;
+use crate::kit::audit;
+use crate::kit::heap;
+use crate::kit::signals;
+use isolet_mcp::server::{self, Bounds, HttpSettings, Listener, OnCall, Settings, StoreSettings};
+use isolet_support::journal::Journal;
+use isolet_support::socket::Address;
+
+/// The most threads that run guests at the same time, beyond which calls wait.
+const RUNNING_THREADS: usize = 512;
+
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    action: Option<manage::Action>,
+    /// Serve HTTP at this address instead of standard input and output: ADDRESS:PORT, or
+    /// unix:PATH for a Unix socket
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Server")]
+    http: Option<Address>,
+    /// Read the token that clients of `--http` have to send from a file. Without it isolet makes
+    /// one and prints it
+    #[arg(long, value_name = "FILE", requires = "http", help_heading = "Server")]
+    token_file: Option<PathBuf>,
+    /// Accept requests that a browser sends from pages of this origin, such as
+    /// `https://app.example.com:443`, besides those of localhost
+    #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = "Server")]
+    allow_origin: Vec<String>,
+    /// Accept requests to this host name, besides localhost and the loopback addresses
+    #[arg(long, value_name = "NAME", requires = "http", help_heading = "Server")]
+    allow_host: Vec<String>,
+    /// How long a session is kept that nobody uses
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30m",
+        value_parser = units::duration,
+        help_heading = "Server"
+    )]
+    session_ttl: Duration,
+    /// Maximum number of sessions. A new one takes the place of the one not used for longest
+    #[arg(long, value_name = "COUNT", default_value_t = 32, help_heading = "Server")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    max_sessions: usize,
+    /// Put sessions that nobody uses to sleep in this directory instead of ending them. The next
+    /// call with the handle wakes one, also after a restart of the server
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    session_store: Option<PathBuf>,
+    /// How long a session may sleep
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "7d",
+        value_parser = units::duration,
+        requires = "session_store",
+        help_heading = "Server"
+    )]
+    store_ttl: Duration,
+    /// Maximum size of all sessions that sleep. Those that have slept for longest make room
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value = "1GiB",
+        value_parser = units::bytes,
+        requires = "session_store",
+        help_heading = "Server"
+    )]
+    store_size: u64,
+    /// Maximum length of each part of a result: output, value, traceback. The whole output is then
+    /// a resource
+    #[arg(long, value_name = "CHARACTERS", default_value_t = 24_000, help_heading = "Server")]
+    #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(200..=400_000))]
+    result_chars: usize,
+    /// How long the user has to answer whether a call is allowed. The code waits meanwhile, and its
+    /// time stands still
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "10m",
+        value_parser = units::duration,
+        help_heading = "Other servers"
+    )]
+    approval_timeout: Duration,
+    #[command(flatten)]
+    servers: servers::ServerArgs,
+    #[command(flatten)]
+    model: model::ModelArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+impl McpArgs {
+    /// Whether it is asked for something else than to serve.
+    pub(crate) fn is_chore(&self) -> bool {
+        self.action.is_some()
+    }
+
+    /// Returns how clients reach the server by HTTP, if that is asked for.
+    fn http_settings(&mut self) -> Option<HttpSettings> {
+        Some(HttpSettings {
+            address: self.http.take()?,
+            token_file: self.token_file.take(),
+            hosts: std::mem::take(&mut self.allow_host),
+            origins: std::mem::take(&mut self.allow_origin),
+        })
+    }
+
+    /// Returns what the server is made of, and the log of `--audit`.
+    fn settings(mut self, assets: Option<&Path>) -> Result<(Settings, Option<Arc<Journal>>)> {
+        let log = self.policy.permissions.open_journal()?;
+        let on_call = log
+            .clone()
+            .map(|log| -> OnCall { Box::new(move |call| _ = log.append(&audit::call_line(call))) });
+        let store = self.session_store.map(|directory| StoreSettings {
+            directory,
+            ttl: self.store_ttl,
+            max_bytes: self.store_size,
+        });
+        let settings = Settings {
+            bounds: Bounds {
+                session_ttl: self.session_ttl,
+                max_sessions: self.max_sessions,
+                result_chars: self.result_chars,
+                approval_timeout: self.approval_timeout,
+            },
+            store,
+            hub: self.servers.hub()?,
+            llm: self.model.llm()?,
+            on_call,
+            sandboxes: Box::new(ByOptions {
+                policy: self.policy,
+                assets: assets.map(Path::to_path_buf),
+            }),
+        };
+        Ok((settings, log))
+    }
+}
+
+/// Serves one client on standard input and output, or many by HTTP.
+/// `command` is the definition of isolet's command line.
+pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
+    if let Some(action) = args.action.take() {
+        return manage::manage(action, assets, command);
+    }
+    args.policy
+        .permissions
+        .refuse_export("`isolet mcp`, whose sessions have no end to wait for")?;
+    args.policy.permissions.check_out_of_reach(&[
+        ("the sessions of `--session-store`", args.session_store.as_deref()),
+        ("the log of `--audit`", args.policy.permissions.audit_path()),
+        ("the token of `--token-file`", args.token_file.as_deref()),
+        ("the key of `--llm-key-file`", args.model.key_file()),
+    ])?;
+    for file in args.servers.config_files() {
+        let own = [("the servers of `--config`", Some(file.as_path()))];
+        args.policy.permissions.check_out_of_reach(&own)?;
+    }
+    let listener = if let Some(settings) = args.http_settings() {
+        heap::give_back_large_blocks();
+        Some(Listener::open(settings)?)
+    } else {
+        tell_a_person()?;
+        None
+    };
+    let (settings, log) = args.settings(assets)?;
+    // One thread for all messages, so that calls of a session take their turns in order. Guests run
+    // on others.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .max_blocking_threads(RUNNING_THREADS)
+        .thread_name("isolet-mcp")
+        .enable_all()
+        .build()
+        .context("the event loop cannot start")?;
+    let served = runtime.block_on(server::serve(settings, listener, told_to_end()));
+    if let Some(log) = log {
+        log.end();
+    }
+    // A thread may be in a run that goes on for a while. The workers end with this process.
+    runtime.shutdown_background();
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Tells a person who has started the server by hand what it is for.
+fn tell_a_person() -> Result<()> {
+    if std::io::stdin().is_terminal() {
+        writeln!(
+            std::io::stderr(),
+            "isolet speaks the Model Context Protocol on its standard input and output. A client \
+             starts it: `isolet mcp add CLIENT` writes it into the client's configuration. Ctrl-C \
+             ends it."
+        )?;
+    }
+    Ok(())
+}
+
+/// Waits for the signals that end the server.
+async fn told_to_end() -> Result<()> {
+    let mut terminated = tokio::signal::unix::signal(SignalKind::terminate())
+        .context("the signal SIGTERM is not noticed")?;
+    // Whoever has started it so that the end of the terminal does not end it, means that.
+    let mut hung_up = (!signals::is_ignored(Signal::HUP))
+        .then(|| tokio::signal::unix::signal(SignalKind::hangup()))
+        .transpose()
+        .context("the signal SIGHUP is not noticed")?;
+    let hung_up = async {
+        match &mut hung_up {
+            Some(signal) => drop(signal.recv().await),
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = terminated.recv() => Ok(()),
+        () = hung_up => Ok(()),
+        interrupted = tokio::signal::ctrl_c() => interrupted.context("Ctrl-C is not noticed"),
+    }
+}

@@ -1,0 +1,117 @@
+//! `isolet packages`: fetches packages into a directory, for machines without a network.
+
+use crate::kit::engine::open_engine;
+use crate::show::print::print;
+use isolet_support::size::shown_bytes;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use isolet::{Engine, LoadedPackage, Permissions, Sandbox};
+use serde_json::json;
+
+use crate::args::permissions;
+use crate::args::units;
+use crate::show::progress::{self, Progress};
+use isolet_support::json as lines;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum PackagesCommand {
+    /// Write the wheels of packages, with all that they need, into a directory
+    ///
+    /// On a machine without a network, `isolet run --wheels DIR --offline --with NAME` then runs
+    /// with them.
+    Fetch(FetchArgs),
+}
+
+#[derive(clap::Args)]
+pub(crate) struct FetchArgs {
+    /// Packages, such as pydantic, 'rich>=14' or numpy,pandas
+    #[arg(required = true, value_name = "PACKAGES", value_parser = units::packages)]
+    packages: Vec<units::Packages>,
+    /// Directory for the wheels, which is made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Look for wheels in a directory first
+    #[arg(long, value_name = "DIR")]
+    wheels: Vec<PathBuf>,
+    /// Take Pyodide's packages from a directory, or from a URL that contains {file}
+    #[arg(long, value_name = "SOURCE")]
+    pyodide_packages: Option<String>,
+    /// Take packages only from the cache and from directories of wheels
+    #[arg(long)]
+    offline: bool,
+    /// Trust the certificate authorities in a PEM file, too
+    #[arg(long, value_name = "FILE")]
+    ca_file: Vec<PathBuf>,
+    /// Print one JSON object: what was written, or why nothing was
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do not show the progress
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub(crate) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Result<ExitCode> {
+    let PackagesCommand::Fetch(args) = command;
+    let engine = open_engine(assets, &args.ca_file, |assets| {
+        Ok(Engine::builder().assets(assets).on_notice(progress::notice).build()?)
+    })?;
+    let sandbox = Sandbox::builder(&engine).permissions(args.permissions()?).build()?;
+    let packages: Vec<String> = args.packages.iter().flatten().cloned().collect();
+    let progress = Progress::new(args.quiet || args.json);
+    let fetched = progress.during(&progress::of_packages(&packages), || {
+        sandbox.blocking().fetch_packages(&packages, &args.to)
+    })?;
+    let fetched = fetched.into_iter().map(|package| {
+        let path = args.to.join(&package.file_name);
+        let size = path.metadata().with_context(|| format!("cannot read `{}`", path.display()))?;
+        Ok((package, size.len()))
+    });
+    let fetched = fetched.collect::<Result<Vec<_>>>()?;
+    if args.json {
+        lines::print(&object(&args.to, &fetched))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let printed = print(&table(&fetched))?;
+    let (count, total) = (fetched.len(), fetched.iter().map(|(_, bytes)| bytes).sum());
+    let size = shown_bytes(total);
+    writeln!(io::stderr(), "wrote {count} wheels ({size}) to `{}`", args.to.display())?;
+    Ok(printed)
+}
+
+impl FetchArgs {
+    fn permissions(&self) -> Result<Permissions> {
+        let Self { wheels, pyodide_packages, offline, ca_file, .. } = self;
+        Ok(permissions::sources(wheels, pyodide_packages.as_deref(), *offline, ca_file)?)
+    }
+}
+
+fn table(fetched: &[(LoadedPackage, u64)]) -> String {
+    let mut text = String::new();
+    let width = fetched.iter().map(|(package, _)| package.name.len()).max().unwrap_or_default();
+    for (LoadedPackage { name, version, .. }, bytes) in fetched {
+        // Writing to a `String` cannot fail.
+        let _ = writeln!(text, "{name:<width$}  {version:<12}  {}", shown_bytes(*bytes));
+    }
+    text
+}
+
+fn object(directory: &Path, fetched: &[(LoadedPackage, u64)]) -> serde_json::Value {
+    let shown = fetched.iter().map(|(package, bytes)| {
+        json!({
+            "name": package.name,
+            "version": package.version,
+            "file_name": package.file_name,
+            "sha256": package.sha256,
+            "bytes": bytes,
+        })
+    });
+    json!({
+        "directory": directory.to_string_lossy(),
+        "bytes": fetched.iter().map(|(_, bytes)| bytes).sum::<u64>(),
+        "packages": shown.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,135 @@
+//! `isolet repl`: a prompt on one session.
+
+mod highlight;
+mod indent;
+mod input;
+mod prompt;
+
+use crate::show::outcome::show_outcome;
+use std::cell::RefCell;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+use isolet::blocking::Session;
+use isolet::{Cell, Execution, Outcome, Sandbox, SessionState, Stdin, Termination};
+
+use self::input::Lines;
+use self::prompt::Prompt;
+use crate::args::policy::PolicyArgs;
+use crate::kit::interrupts::Interrupts;
+use crate::kit::output::{self, Shown};
+use crate::show::exit;
+use crate::show::progress;
+use crate::show::terminal::{self, Printer};
+use crate::show::viewer::Viewer;
+
+#[derive(clap::Args)]
+pub(crate) struct ReplArgs {
+    /// Pass output to a terminal unfiltered, escape sequences included
+    #[arg(long)]
+    raw: bool,
+    /// Write what is displayed to files in this directory: pictures, tables, charts
+    #[arg(long, value_name = "DIR")]
+    show_dir: Option<PathBuf>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let permissions = &args.policy.permissions;
+    let packages = permissions.packages("")?;
+    let (sandbox, packages) = args.policy.sandbox(assets, false, &packages)?;
+    let mut session = sandbox.blocking().session()?;
+    let progress = args.policy.progress(false);
+    let mut files = progress.during(&progress::of_packages(&packages), || {
+        permissions.prepare(&mut session, &packages)
+    })?;
+    let interrupt = Arc::new(Mutex::new(session.interrupt_handle()));
+    let current = Arc::clone(&interrupt);
+    ctrlc::set_handler(move || {
+        if let Ok(handle) = current.lock() {
+            handle.interrupt();
+        }
+    })
+    .context("cannot handle Ctrl-C")?;
+    let version = session.run("import sys; sys.version.split()[0]")?;
+    let version = version.value().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
+    let session = Rc::new(RefCell::new(session));
+    let lines = Lines::default();
+    let viewer = Viewer::new(args.show_dir.as_deref(), true)?;
+    let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
+    let mut prompt = Prompt::new(&session, lines.clone())?;
+    let status = loop {
+        let Some(code) = prompt.read_cell(&session)? else {
+            break ExitCode::SUCCESS;
+        };
+        let mut session = session.borrow_mut();
+        let (input, stop) = lines.for_run().context("cannot read standard input")?;
+        let cell = Cell::new(code).name("<stdin>").interactive().stdin(Stdin::from_reader(input));
+        let interrupts = Interrupts::default();
+        let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
+        drop(stop);
+        if streamed.is_reader_gone {
+            break streamed.status();
+        }
+        files.write_back(&mut session)?;
+        if let Outcome::Exited(_) = streamed.execution.outcome() {
+            break exit::status(&streamed.execution);
+        }
+        if !shown.viewer.take_drawn_result() {
+            show(&streamed.execution, args.raw)?;
+        }
+        streamed.show_missing()?;
+        if session.state() != SessionState::Ready {
+            *session = replace(&sandbox)?;
+            permissions.prepare_with(&mut session, &mut files, &packages)?;
+            if let Ok(mut handle) = interrupt.lock() {
+                *handle = session.interrupt_handle();
+            }
+        }
+    };
+    end(&mut session.borrow_mut(), &shown)?;
+    files.write_back(&mut session.borrow_mut())?;
+    files.export(&mut session.borrow_mut())?;
+    prompt.end();
+    Ok(status)
+}
+
+/// Ends the session as python ends, so that files which are open keep what was written to them.
+fn end(session: &mut Session, shown: &Shown) -> Result<()> {
+    if session.state() == SessionState::Ready {
+        output::stream(session, Cell::new("").program(), shown, &Interrupts::default())?;
+    }
+    Ok(())
+}
+
+/// Shows the result of a cell.
+fn show(execution: &Execution, raw: bool) -> io::Result<()> {
+    let printer = Printer::new(raw);
+    match execution.outcome() {
+        Outcome::Completed(_) => match execution.repr() {
+            Some(repr) if repr != "None" => {
+                writeln!(io::stdout(), "{}", printer.for_stdout(repr))
+            }
+            _ => Ok(()),
+        },
+        Outcome::Terminated(Termination::Interrupted) => {
+            writeln!(io::stderr(), "KeyboardInterrupt")
+        }
+        Outcome::Raised(exception) if terminal::has_color(io::stderr().is_terminal()) => {
+            let text = printer.for_stderr(&exception.traceback);
+            write!(io::stderr(), "{}", highlight::traceback(&text))
+        }
+        _ => show_outcome(execution, raw),
+    }
+}
+
+fn replace(sandbox: &Sandbox) -> Result<Session> {
+    writeln!(io::stderr(), "the session was lost with its variables; this is a new one")?;
+    Ok(sandbox.blocking().session()?)
+}

@@ -1,0 +1,181 @@
+//! The prompt: on a terminal, with history, completion, colours and indentation; otherwise plain
+//! lines.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use anyhow::{Context as _, Result};
+use etcetera::BaseStrategy;
+use isolet::blocking::Session;
+use rustyline::completion::{Completer, Pair};
+use rustyline::error::ReadlineError;
+use rustyline::highlight::{CmdKind, Highlighter};
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{CompletionType, Config, Context, Editor, Helper};
+
+use super::input::Lines;
+use super::{highlight, indent};
+use crate::show::terminal;
+
+const FIRST: &str = ">>> ";
+const NEXT: &str = "... ";
+
+/// The text that Tab inserts if there is nothing to complete.
+const INDENT: &str = "    ";
+
+/// Reads code.
+pub(super) struct Prompt {
+    lines: Lines,
+    /// `None` if there is no terminal.
+    editor: Option<Editor<Guest, FileHistory>>,
+    history: Option<PathBuf>,
+}
+
+/// The result of reading a line.
+enum Line {
+    Typed(String),
+    Interrupted,
+    End,
+}
+
+impl Prompt {
+    /// Makes a prompt that asks the guest of this session for completions.
+    pub(super) fn new(session: &Rc<RefCell<Session>>, lines: Lines) -> Result<Self> {
+        if !io::stdin().is_terminal() {
+            return Ok(Self { lines, editor: None, history: None });
+        }
+        let has_color = terminal::has_color(io::stdout().is_terminal());
+        let config = Config::builder().completion_type(CompletionType::List).build();
+        let mut editor = Editor::with_config(config).context("cannot read from the terminal")?;
+        editor.set_helper(Some(Guest { session: Rc::clone(session), has_color }));
+        let history = history_file();
+        if let Some(history) = &history {
+            // Before the first use there is no history.
+            let _ = editor.load_history(history);
+        }
+        Ok(Self { lines, editor: Some(editor), history })
+    }
+
+    /// Reads lines until they form a complete cell. `None` at the end of the input.
+    pub(super) fn read_cell(&mut self, session: &RefCell<Session>) -> Result<Option<String>> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut is_pasted = false;
+        loop {
+            let initial = if is_pasted { String::new() } else { indent::after(&lines) };
+            match self.read_line(lines.is_empty(), &initial)? {
+                Line::Typed(line) if lines.is_empty() && line.trim().is_empty() => continue,
+                Line::Typed(line) => {
+                    let (line, has_own_indent) = indent::meant(&line, &initial);
+                    is_pasted |= has_own_indent || self.editor.is_none();
+                    lines.push(line);
+                }
+                Line::Interrupted => {
+                    lines.clear();
+                    is_pasted = false;
+                    continue;
+                }
+                Line::End if lines.is_empty() => return Ok(None),
+                Line::End => return Ok(Some(lines.join("\n"))),
+            }
+            let code = lines.join("\n");
+            if !session.borrow_mut().is_incomplete(code.clone())? {
+                if let Some(editor) = &mut self.editor {
+                    let _ = editor.add_history_entry(code.trim_end());
+                }
+                return Ok(Some(code));
+            }
+        }
+    }
+
+    fn read_line(&mut self, is_first: bool, initial: &str) -> Result<Line> {
+        // A line that arrived while a run that did not read it was under way.
+        if let Some(line) = self.lines.next_read()? {
+            return Ok(Line::Typed(format!("{initial}{line}")));
+        }
+        let Some(editor) = &mut self.editor else {
+            return Ok(self.lines.next()?.map_or(Line::End, Line::Typed));
+        };
+        let prompt = if is_first { FIRST } else { NEXT };
+        match editor.readline_with_initial(prompt, (initial, "")) {
+            Ok(line) => Ok(Line::Typed(line)),
+            Err(ReadlineError::Interrupted) => Ok(Line::Interrupted),
+            Err(ReadlineError::Eof) => Ok(Line::End),
+            Err(error) => Err(error).context("cannot read from the terminal"),
+        }
+    }
+
+    /// Saves the history. A failure is ignored.
+    pub(super) fn end(&mut self) {
+        if let (Some(editor), Some(history)) = (&mut self.editor, &self.history) {
+            let _ = editor.save_history(history);
+        }
+    }
+}
+
+/// Returns the path of the history file; `None` if the user has no directory for it.
+fn history_file() -> Option<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().ok()?;
+    let dir = strategy.state_dir().unwrap_or_else(|| strategy.cache_dir()).join("isolet");
+    std::fs::create_dir_all(&dir).ok()?;
+    Some(dir.join("repl-history"))
+}
+
+/// Answers the line editor's questions about code.
+struct Guest {
+    session: Rc<RefCell<Session>>,
+    has_color: bool,
+}
+
+impl Completer for Guest {
+    type Candidate = Pair;
+
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<Pair>)> {
+        let before = &line[..position];
+        let is_of_name = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+        let start = before
+            .rfind(|c| !is_of_name(c))
+            .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+        let path = &before[start..];
+        if path.is_empty() {
+            let indent = Pair { display: String::new(), replacement: INDENT.to_owned() };
+            return Ok((position, vec![indent]));
+        }
+        let name = start + path.rfind('.').map_or(0, |dot| dot + 1);
+        // If the guest does not answer, there are no completions.
+        let names =
+            self.session.try_borrow_mut().ok().and_then(|mut session| session.complete(path).ok());
+        let pair = |name: String| Pair { display: name.clone(), replacement: name };
+        Ok((name, names.unwrap_or_default().into_iter().map(pair).collect()))
+    }
+}
+
+impl Highlighter for Guest {
+    fn highlight<'l>(&self, line: &'l str, _: usize) -> Cow<'l, str> {
+        if self.has_color { highlight::line(line).into() } else { line.into() }
+    }
+
+    fn highlight_prompt<'b, 's: 'b, 'p: 'b>(&'s self, prompt: &'p str, _: bool) -> Cow<'b, str> {
+        if self.has_color { highlight::prompt(prompt).into() } else { prompt.into() }
+    }
+
+    fn highlight_char(&self, _: &str, _: usize, kind: CmdKind) -> bool {
+        self.has_color && !matches!(kind, CmdKind::MoveCursor)
+    }
+}
+
+impl Hinter for Guest {
+    type Hint = String;
+}
+
+impl Validator for Guest {}
+impl Helper for Guest {}

@@ -1,0 +1,198 @@
+//! `isolet run`: runs one script and passes its output on as it arrives.
+
+use crate::args::words::is_notebook;
+use crate::show::outcome::show_outcome;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Command;
+use isolet::Execution;
+use isolet::blocking::Session;
+
+use crate::args::permissions::PermissionArgs;
+use crate::args::policy::PolicyArgs;
+use crate::kit::interrupts::Interrupts;
+use crate::kit::output::{self, Shown};
+use crate::notebook::{Runner, Target};
+use crate::program::made_files::{self, MadeFiles};
+use crate::program::{Program, Wanted};
+use crate::show::exit;
+use crate::show::progress;
+use crate::show::report;
+use crate::show::terminal::{self};
+use crate::show::viewer::Viewer;
+use isolet_support::json;
+
+#[derive(clap::Args)]
+pub(crate) struct RunArgs {
+    /// Script, notebook (.ipynb), or directory or zip file with a `__main__.py`; `-` reads a script
+    /// from standard input
+    file: Option<String>,
+    /// Arguments of the script (sys.argv[1:]), dashes included. Put isolet's options before the
+    /// script or the code
+    args: Vec<String>,
+    /// Run this code instead of a file
+    #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
+    code: Option<String>,
+    /// Run this module instead of a file, as `python -m` does: from the standard library, a
+    /// package, or the current directory if the guest can see it
+    #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, conflicts_with = "code")]
+    module: Option<String>,
+    /// Print one line of JSON instead of the output: the result of the run, or why there is none
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Pass output to a terminal unfiltered, escape sequences included
+    #[arg(long)]
+    raw: bool,
+    /// Write what the run displays to files in this directory: pictures, tables, charts
+    #[arg(long, value_name = "DIR")]
+    show_dir: Option<PathBuf>,
+    /// Write the notebook with the outputs of its cells to this file, instead of showing them. May
+    /// also come directly after the notebook
+    #[arg(long, value_name = "NOTEBOOK")]
+    output: Option<PathBuf>,
+    /// Write the files that the run makes to this directory: those of the guest's home under their
+    /// names, others under their whole paths
+    #[arg(long, value_name = "DIR")]
+    files_dir: Option<PathBuf>,
+    /// Save the session to this file when the run has ended, for `--from`
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Go on in the session that `--save` has saved to this file. It has the permissions, limits
+    /// and packages of this command's options
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+/// `command` is the definition of isolet's command line.
+pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
+    let RunArgs { file, code, module, args: rest, .. } = &mut args;
+    let wanted = Wanted {
+        file: file.take(),
+        code: code.take(),
+        module: module.take(),
+        rest: std::mem::take(rest),
+    };
+    let target = args.output.as_deref().map(|path| open_output(path, &wanted)).transpose()?;
+    let mut program = Program::read(wanted, &mut args.policy.permissions, command)?;
+    let notebook = program.notebook.take();
+    let permissions = &args.policy.permissions;
+    let packages = permissions.packages(&program.source)?;
+    let made = args.files_dir.as_deref().map(MadeFiles::open).transpose()?;
+    let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
+    let mut session = match &args.from {
+        Some(file) => sandbox.blocking().restore(file)?,
+        None => sandbox.blocking().session()?,
+    };
+    let save = args.save.as_deref();
+    let interrupts = Interrupts::of(&session)?;
+    let viewer = Viewer::new(args.show_dir.as_deref(), notebook.is_some())?;
+    let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
+    let progress = args.policy.progress(args.json);
+    let mut files = progress.during(&progress::of_packages(&packages), || {
+        permissions.prepare(&mut session, &packages)
+    })?;
+    let (cell, hints) = program.prepare(&mut session)?;
+    if let Some(mut notebook) = notebook {
+        let session = &mut session;
+        let mut runner = Runner {
+            session,
+            interrupts: &interrupts,
+            json: args.json,
+            saves: save.is_some(),
+            records: target.is_some(),
+            shown: &shown,
+        };
+        let played = notebook.play(cell, &mut runner);
+        let kept = target.map_or(Ok(()), |target| notebook.write(&target));
+        let played = played?;
+        let runs = played.runs();
+        let written = files
+            .write_back(session)
+            .and_then(|()| files.export(session))
+            .and_then(|()| keep(made.as_ref(), session, &runs, permissions))
+            .and_then(|()| save_to(save, session))
+            .and(kept);
+        show_unseen(&shown, args.json)?;
+        if made.is_none() && save.is_none() && !args.json {
+            made_files::tell_of_lost(&runs, permissions)?;
+        }
+        return played.end(written, &hints, args.json, args.raw);
+    }
+    let cell = if save.is_some() { cell.program().keep_variables() } else { cell.program() };
+    if args.json {
+        let execution = interrupts.during(|| session.run(cell))?;
+        shown.viewer.write(execution.displays())?;
+        let written = files
+            .write_back(&mut session)
+            .and_then(|()| files.export(&mut session))
+            .and_then(|()| keep(made.as_ref(), &mut session, &[&execution], permissions))
+            .and_then(|()| save_to(save, &mut session));
+        let (report, status) = match &written {
+            Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
+            Err(error) => (report::failure(error, Some(&execution)), exit::failure(error)),
+        };
+        json::write_line(io::stdout().lock(), &report)
+            .context("cannot write to standard output")?;
+        return Ok(status);
+    }
+    let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
+    let runs = [&streamed.execution];
+    let written = files
+        .write_back(&mut session)
+        .and_then(|()| files.export(&mut session))
+        .and_then(|()| keep(made.as_ref(), &mut session, &runs, permissions))
+        .and_then(|()| save_to(save, &mut session));
+    if !streamed.is_reader_gone {
+        show_outcome(&streamed.execution, args.raw)?;
+        if let Some(hint) = hints.hint(&streamed.execution) {
+            writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
+        }
+        streamed.show_missing()?;
+        show_unseen(&shown, args.json)?;
+        if made.is_none() && save.is_none() {
+            made_files::tell_of_lost(&runs, permissions)?;
+        }
+    }
+    written?;
+    Ok(streamed.status())
+}
+
+/// Opens the file for a notebook's outputs, if a notebook is to be run.
+fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
+    match wanted.file.as_deref() {
+        _ if wanted.code.is_some() || wanted.module.is_some() => {
+            bail!("`--output` needs a notebook (.ipynb); it cannot be used with `-c` or `-m`")
+        }
+        Some(file) if is_notebook(file) => Target::open(path),
+        Some(file) => bail!("`--output` needs a notebook (.ipynb), and `{file}` is none"),
+        None => bail!("`--output` needs a notebook (.ipynb); name one to run"),
+    }
+}
+
+/// Writes the files that these runs have made to the directory, if there is one.
+fn keep(
+    made: Option<&MadeFiles>,
+    session: &mut Session,
+    runs: &[&Execution],
+    permissions: &PermissionArgs,
+) -> Result<()> {
+    made.map_or(Ok(()), |made| made.write(session, runs, permissions))
+}
+
+/// Saves the session to the file, if one is named.
+fn save_to(file: Option<&Path>, session: &mut Session) -> Result<()> {
+    Ok(file.map_or(Ok(()), |file| session.save(file))?)
+}
+
+/// Prints to standard error that there were pictures which nobody has seen.
+fn show_unseen(shown: &Shown, json: bool) -> io::Result<()> {
+    match shown.viewer.unseen() {
+        Some(note) if !json => writeln!(io::stderr(), "note: {note}"),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,117 @@
+//! `isolet serve`: the service on standard input and output, for the program that has started it,
+//! and on a socket, for many clients. See `docs/reference/protocol.md` and
+//! `docs/reference/http-api.md`.
+
+use crate::kit::engine::open_engine;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use isolet::{Engine, EngineBuilder};
+use isolet_serve::http::{self, NODE_WORKER_NICENESS, NodeOptions};
+use isolet_serve::{Wire, stdio};
+use isolet_service::core::Engines;
+use isolet_support::socket::Address;
+
+use crate::args::isolation::IsolationArgs;
+use crate::kit::heap;
+use crate::show::progress;
+
+/// The maximum number of sessions over a pipe.
+const MAX_SESSIONS: usize = 10_000;
+
+#[derive(clap::Args)]
+#[command(group = clap::ArgGroup::new("where").required(true))]
+pub(crate) struct ServeArgs {
+    /// Speak on standard input and output
+    #[arg(long, group = "where")]
+    stdio: bool,
+    /// How messages are encoded: as JSON, or in Python's marshal format
+    #[arg(long, value_name = "ENCODING", value_enum, default_value_t)]
+    wire: Encoding,
+    /// Serve many clients over HTTP, at ADDRESS:PORT or unix:PATH
+    #[arg(long, value_name = "ADDRESS", group = "where")]
+    listen: Option<Address>,
+    /// File with the node's tenants, limits and permissions [default: everybody on this machine,
+    /// and nothing is allowed]
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    config: Option<PathBuf>,
+    /// The node's name, which is a part of its sessions' ids
+    #[arg(long, value_name = "NAME", requires = "listen", default_value = "node")]
+    name: String,
+    /// End when the process that has started it ends
+    #[arg(long, requires = "listen")]
+    die_with_parent: bool,
+    /// Maximum number of open sessions; one more fails [default: 10000 with `--stdio`,
+    /// 1000 with `--listen`]
+    #[arg(long, value_name = "COUNT")]
+    max_sessions: Option<usize>,
+    #[command(flatten)]
+    isolation: IsolationArgs,
+}
+
+/// How messages are encoded: as JSON, or in Python's `marshal` format, version 2.
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Encoding {
+    #[default]
+    Json,
+    Marshal,
+}
+
+impl From<Encoding> for Wire {
+    fn from(encoding: Encoding) -> Self {
+        match encoding {
+            Encoding::Json => Self::Json,
+            Encoding::Marshal => Self::Marshal,
+        }
+    }
+}
+
+impl ServeArgs {
+    /// Whether it speaks with the program that has started it, and no other.
+    pub(crate) fn is_pipe(&self) -> bool {
+        self.stdio
+    }
+}
+
+/// Serves until the client, or a signal, ends it.
+pub(crate) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let Some(address) = &args.listen else {
+        let max_sessions = args.max_sessions.unwrap_or(MAX_SESSIONS);
+        match stdio::serve(args.wire.into(), || engines(args, assets, max_sessions, Ok))? {}
+    };
+    heap::give_back_large_blocks();
+    let options = NodeOptions {
+        address: address.clone(),
+        config: args.config.clone(),
+        name: args.name.clone(),
+        max_sessions: args.max_sessions,
+        dies_with_parent: args.die_with_parent,
+    };
+    http::serve(&options, |most, runtime| {
+        engines(args, assets, most, |builder| {
+            // The sessions of a node's clients share its processors.
+            let builder = builder.busy_wait(false).worker_niceness(NODE_WORKER_NICENESS);
+            builder.event_loop(runtime.clone())
+        })
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn engines(
+    args: &ServeArgs,
+    assets: Option<&Path>,
+    max_sessions: usize,
+    adjust: impl Fn(EngineBuilder) -> Result<EngineBuilder, isolet::Error>,
+) -> Result<Engines> {
+    let base = open_engine(assets, &[], |assets| {
+        let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
+        let builder = builder.on_notice(progress::notice);
+        let builder = adjust(args.isolation.confine(builder))?;
+        // The first session does not wait for the image, and assets that are missing are fetched.
+        let what = "making the memory image, which takes some seconds and happens once";
+        progress::said(what, || builder.clone().build())?;
+        Ok(builder)
+    })?;
+    Ok(Engines::new(base, args.isolation.isolation()))
+}

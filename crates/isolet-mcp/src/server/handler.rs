@@ -1,0 +1,353 @@
+//! What the server does for a client's requests. The protocol itself is the crate `rmcp`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::Decision;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::future::BoxFuture;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
+    ElicitResult, ErrorData, Implementation, InputRequest, InputRequiredResult, JsonObject,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ResourceContents, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use rmcp::{ServerHandler, model::CacheScope};
+use serde_json::json;
+
+use super::approvals::{self, Question};
+use super::arguments::Arguments;
+use super::outputs::{Data, Output, read_address};
+use super::parked::Parked;
+use super::python::{Begun, Job, Python, Step};
+use super::tools::{CLOSE_SESSION, RUN_PYTHON, SEARCH_TOOLS};
+use super::{http, result, stubs, tools};
+
+/// How long clients may keep the list of tools, in milliseconds. It stays as it is while the server
+/// runs.
+const LIST_TTL_MS: u64 = 3_600_000;
+
+/// The name of the question in a result that asks for the user's decision.
+const APPROVAL: &str = "approval";
+
+/// How many tools a search finds, if the model does not say, and at most.
+const FOUND: usize = 10;
+const MAX_FOUND: usize = 50;
+
+/// The parameters of the tools.
+const RUN_PARAMS: &[&str] = &["code", "session", "timeout"];
+const SEARCH_PARAMS: &[&str] = &["query", "server", "limit"];
+const CLOSE_PARAMS: &[&str] = &["session"];
+
+/// A client's view of the server.
+#[derive(Clone)]
+pub(super) struct Server {
+    python: Arc<Python>,
+    /// Whose sessions a request may use, unless it says who sends it.
+    owner: String,
+}
+
+impl Server {
+    pub(super) fn new(python: Arc<Python>, owner: String) -> Self {
+        Self { python, owner }
+    }
+
+    async fn tools(&self) -> Vec<Tool> {
+        tools::all(self.python.facts().await)
+    }
+
+    /// Returns whose sessions a request may use.
+    fn owner(&self, context: &RequestContext<RoleServer>) -> String {
+        http::principal(&context.extensions).unwrap_or_else(|| self.owner.clone())
+    }
+
+    async fn run_python(
+        &self,
+        request: &CallToolRequestParams,
+        arguments: &JsonObject,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, String> {
+        let owner = self.owner(&context);
+        let mut begun = match &request.request_state {
+            Some(reference) => self.resumed(request, arguments, &owner, reference)?,
+            None => match self.begun(arguments, &owner, &context).await? {
+                Some(begun) => begun,
+                None => return Ok(cancelled()),
+            },
+        };
+        loop {
+            let step = self.python.step(&owner, begun, &context.ct, beat(&context)).await?;
+            let (waiting, questions) = match step {
+                Step::Ended(ran) => {
+                    let ignored = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS).ignored();
+                    let max_chars = self.python.bounds().result_chars;
+                    let result = result::of_run(&ran, &ignored, RUN_PARAMS, max_chars);
+                    return Ok(CallToolResponse::Complete(result));
+                }
+                Step::Cancelled => return Ok(cancelled()),
+                Step::Asked(begun, questions) => (begun, questions),
+            };
+            match way_to_ask(&context) {
+                Way::Elicitation => {
+                    let decision = self.elicit(&questions, &context).await;
+                    approvals::decide(questions, &decision);
+                    begun = waiting;
+                }
+                Way::Return => {
+                    let parked = Parked { begun: waiting, questions };
+                    return self.park(&owner, arguments, parked);
+                }
+                Way::None => {
+                    let options = approvals::options(&questions);
+                    let reason = format!(
+                        "this client cannot ask its user; the user can allow it with {options}"
+                    );
+                    approvals::decide(questions, &Decision::No(reason));
+                    begun = waiting;
+                }
+            }
+        }
+    }
+
+    /// Begins a run. Returns `None` if it was cancelled before.
+    async fn begun(
+        &self,
+        arguments: &JsonObject,
+        owner: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Option<Begun>, String> {
+        let arguments = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS);
+        let code = arguments
+            .text("code")?
+            .ok_or_else(|| arguments.missing("code", ", the code to run"))?;
+        let handle = arguments.session()?;
+        let job = Job { code, timeout: arguments.seconds("timeout")? };
+        self.python.begin(owner, handle.as_deref(), job, &context.ct).await
+    }
+
+    /// Goes on with a run that waits for the user's decision.
+    fn resumed(
+        &self,
+        request: &CallToolRequestParams,
+        arguments: &JsonObject,
+        owner: &str,
+        reference: &str,
+    ) -> Result<Begun, String> {
+        let parked = self.python.parked.take(owner, arguments, reference).ok_or(
+            "no code waits for this answer: it was given before, came too late, or belongs to \
+             another call. Nothing was run. Call again without `requestState` to run the code anew",
+        )?;
+        let answers = request.input_responses.as_ref();
+        let answer = answers.and_then(|answers| answers.get(APPROVAL)).cloned();
+        let answer = answer.and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
+        let decision = answer.map_or_else(
+            || Decision::No(format!("the client's answer has no `{APPROVAL}`")),
+            |answer| approvals::decision(&answer),
+        );
+        approvals::decide(parked.questions, &decision);
+        Ok(parked.begun)
+    }
+
+    /// Has the client ask its user, and come back with the answer.
+    fn park(
+        &self,
+        owner: &str,
+        arguments: &JsonObject,
+        parked: Parked,
+    ) -> Result<CallToolResponse, String> {
+        let form = approvals::form(&parked.questions).map_err(|error| error.to_string())?;
+        let request = InputRequest::Elicitation(ElicitRequest::new(form));
+        let reference = self.python.parked.park(owner, arguments, parked);
+        let reference = reference.map_err(|error| format!("there is no randomness: {error}"))?;
+        let requests = [(APPROVAL.to_owned(), request)].into_iter().collect();
+        let result = InputRequiredResult::new(Some(requests), Some(reference));
+        Ok(CallToolResponse::InputRequired(result))
+    }
+
+    /// Asks the client's user, as older revisions do.
+    async fn elicit(
+        &self,
+        questions: &[Question],
+        context: &RequestContext<RoleServer>,
+    ) -> Decision {
+        let form = match approvals::form(questions) {
+            Ok(form) => form,
+            Err(error) => return Decision::No(error.to_string()),
+        };
+        let asked = context.peer.create_elicitation(form);
+        let asked = tokio::time::timeout(self.python.bounds().approval_timeout, asked);
+        tokio::select! {
+            biased;
+            () = context.ct.cancelled() => Decision::No("the call was cancelled".to_owned()),
+            answer = asked => match answer {
+                Ok(Ok(answer)) => approvals::decision(&answer),
+                Ok(Err(error)) => Decision::No(format!("the client could not ask: {error}")),
+                Err(_) => {
+                    Decision::No("nobody answered in time (`--approval-timeout`)".to_owned())
+                }
+            },
+        }
+    }
+
+    async fn search_tools(&self, arguments: &JsonObject) -> Result<CallToolResult, String> {
+        let hub = self.python.hub().ok_or("there are no other servers")?;
+        let arguments = Arguments::new(SEARCH_TOOLS, arguments, SEARCH_PARAMS);
+        let query = arguments.text("query")?.ok_or_else(|| arguments.missing("query", ""))?;
+        let server = arguments.name("server")?;
+        let limit = arguments.count("limit", MAX_FOUND)?.unwrap_or(FOUND);
+        let mut text = stubs::search(hub, &query, server.as_deref(), limit).await?;
+        if let Some(remark) = arguments.remark() {
+            text.extend(["\n", &remark]);
+        }
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]))
+    }
+
+    async fn close_session(
+        &self,
+        arguments: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, String> {
+        let arguments = Arguments::new(CLOSE_SESSION, arguments, CLOSE_PARAMS);
+        let handle = arguments.session()?;
+        let handle =
+            handle.ok_or_else(|| arguments.missing("session", ", from an earlier result"))?;
+        self.python.close(&self.owner(context), &handle).await?;
+        let remark = arguments.remark().map_or_else(String::new, |remark| format!("\n{remark}"));
+        let text = ContentBlock::text(format!("Session {handle} has ended.{remark}"));
+        let mut result = CallToolResult::success(vec![text]);
+        result.structured_content = Some(json!({"closed": true}));
+        Ok(result)
+    }
+}
+
+/// How a client's user can be asked.
+enum Way {
+    /// By a request to the client.
+    Elicitation,
+    /// By a result that says what to ask.
+    Return,
+    /// Not at all.
+    None,
+}
+
+fn way_to_ask(context: &RequestContext<RoleServer>) -> Way {
+    let capabilities = context.client_capabilities();
+    if capabilities.is_none_or(|capabilities| capabilities.elicitation.is_none()) {
+        return Way::None;
+    }
+    let version = context.protocol_version();
+    let is_modern =
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
+    if is_modern { Way::Return } else { Way::Elicitation }
+}
+
+fn cancelled() -> CallToolResponse {
+    // Nobody gets it.
+    CallToolResponse::Complete(result::refusal("the call was cancelled"))
+}
+
+/// Returns what tells a client that its run goes on, if it wants to know.
+fn beat(context: &RequestContext<RoleServer>) -> impl Fn(Duration) -> BoxFuture<'static, ()> {
+    let (token, peer) = (context.meta.get_progress_token(), context.peer.clone());
+    move |time: Duration| -> BoxFuture<'static, ()> {
+        let (token, peer) = (token.clone(), peer.clone());
+        Box::pin(async move {
+            let Some(token) = token else { return };
+            let progress = ProgressNotificationParam::new(token, time.as_secs_f64())
+                .with_message(format!("the code has run for {} s", time.as_secs()));
+            // A client that has gone cancels the call.
+            let _ = peer.notify_progress(progress).await;
+        })
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
+        let mut info = ServerConfig::new(capabilities);
+        info.server_info = Implementation::new("isolet", env!("CARGO_PKG_VERSION"))
+            .with_title("isolet: Python in a sandbox");
+        info.with_instructions(
+            "run_python runs Python in a sandbox. Pass the `session` of a result to the next call \
+             to go on with its variables. Print what you want to see, and keep large data in \
+             variables.",
+        )
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools().await)
+            .with_ttl_ms(LIST_TTL_MS)
+            .with_cache_scope(CacheScope::Private))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.clone().unwrap_or_default();
+        let result = match request.name.as_ref() {
+            RUN_PYTHON => {
+                let response = self.run_python(&request, &arguments, context).await;
+                return Ok(response.unwrap_or_else(|reason| {
+                    CallToolResponse::Complete(result::refusal(&reason))
+                }));
+            }
+            CLOSE_SESSION => self.close_session(&arguments, &context).await,
+            SEARCH_TOOLS if self.python.hub().is_some() => self.search_tools(&arguments).await,
+            name => {
+                let name: String = name.chars().take(40).collect();
+                let message = format!("there is no tool `{}`", name.escape_debug());
+                return Err(ErrorData::invalid_params(message, None));
+            }
+        };
+        Ok(CallToolResponse::Complete(result.unwrap_or_else(|reason| result::refusal(&reason))))
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let mut resources = Vec::new();
+        for (handle, session) in self.python.sessions(&self.owner(&context)) {
+            let outputs = session.outputs.all();
+            resources.extend(outputs.iter().map(|output| result::resource(output, &handle)));
+        }
+        resources.sort_by(|one, other| one.uri.cmp(&other.uri));
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let missing = |reason: String| ErrorData::resource_not_found(reason, None);
+        let shown: String = request.uri.chars().take(80).collect();
+        let (handle, number) = read_address(&request.uri)
+            .ok_or_else(|| missing(format!("`{}` is no resource", shown.escape_debug())))?;
+        let in_use = self.python.get(&self.owner(&context), handle).map_err(missing)?;
+        let output = in_use.session().outputs.get(number);
+        let output = output.ok_or_else(|| {
+            missing("it is kept no more: newer outputs took its place".to_owned())
+        })?;
+        let contents = contents(&output, request.uri);
+        Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
+    }
+}
+
+fn contents(output: &Output, uri: String) -> ResourceContents {
+    let contents = match &output.data {
+        Data::Text(text) => ResourceContents::text(text.clone(), uri),
+        Data::Bytes(bytes) => ResourceContents::blob(STANDARD.encode(bytes), uri),
+    };
+    contents.with_mime_type(output.format.clone())
+}

@@ -1,0 +1,215 @@
+//! `POST /v1/batch`: many programs, each in a session of its own, over one connection. Lines of
+//! JSON go in, and come back in the order in which they are done.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Extension, State};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::Response;
+use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt};
+use isolet::Value;
+use serde::Serialize;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::MAX_BODY_BYTES;
+use super::body::{JsonBody, decoded, in_turn, line};
+use super::openapi::{self, Refusals};
+use super::problem::Problem;
+use super::runs::{EVENTS, RunOnceRequest};
+use super::transfer::{self, Transfer};
+use crate::http::credentials::Credentials;
+use isolet_service::core::{Execution, Plain};
+use isolet_service::node::{Node, Tenant};
+use isolet_support::http_server::Patient;
+use isolet_support::json_rpc::Outline;
+use isolet_support::json_text::message_id;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
+    OpenApiRouter::new().routes(routes!(run_batch))
+}
+
+/// Runs many programs, each in a session of its own.
+///
+/// Each line of the body is what `POST /v1/run` takes, and an `id` of any kind. Each line of the
+/// answer has the `id` of a line, and its `execution` or `problem`.
+#[utoipa::path(
+    post,
+    path = "/v1/batch",
+    request_body(content = String, content_type = "application/x-ndjson"),
+    responses(
+        (
+            status = 200,
+            description = "A line for each line of the body",
+            body = String, content_type = "application/x-ndjson",
+        ),
+        Refusals,
+    ),
+)]
+async fn run_batch(
+    State(node): State<Arc<Node>>,
+    credentials: Credentials,
+    Extension(transfer): Extension<Transfer>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let tenant = node.tenant(&credentials)?;
+    let items = Lines::of(body, transfer);
+    let mut response = Response::new(Body::from_stream(answers(node, tenant, items)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    // No further lines are read while the client does not read.
+    response.extensions_mut().insert(Patient);
+    Ok(response)
+}
+
+/// The answers to a batch. As many lines are under way as the node runs at once: further ones are
+/// read when there is an answer, which the client has to read.
+fn answers(
+    node: Arc<Node>,
+    tenant: Arc<Tenant>,
+    lines: Lines,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    struct Under<F> {
+        /// `None` once all were read.
+        lines: Option<Lines>,
+        running: FuturesUnordered<F>,
+    }
+    let most = node.max_runs();
+    let under = Under { lines: Some(lines), running: FuturesUnordered::new() };
+    stream::unfold(under, move |mut under| {
+        let (node, tenant) = (Arc::clone(&node), Arc::clone(&tenant));
+        async move {
+            loop {
+                if under.lines.is_none() && under.running.is_empty() {
+                    return None;
+                }
+                let is_full = under.running.len() >= most;
+                let read = async {
+                    match &mut under.lines {
+                        Some(lines) if !is_full => lines.next().await,
+                        _ => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    Some(answer) = under.running.next() => return Some((Ok(answer), under)),
+                    read = read => match read {
+                        Ok(Some(item)) => {
+                            let (node, tenant) = (Arc::clone(&node), Arc::clone(&tenant));
+                            under.running.push(answer(node, tenant, item));
+                        }
+                        Ok(None) => under.lines = None,
+                        Err(problem) => {
+                            // What comes after it cannot be told from it.
+                            let begun = under.lines.take().map(|lines| lines.read);
+                            let id = message_id(Outline::of(&begun.unwrap_or_default()));
+                            return Some((Ok(answered(id, Err(problem))), under));
+                        }
+                    },
+                }
+            }
+        }
+    })
+}
+
+async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
+    let mut charge = node.charge(&tenant);
+    let decoded = in_turn(line.len(), || decoded(&line)).await;
+    let taken = decoded.and_then(|decoded| Ok(charge.take((line.len() + decoded) as u64)?));
+    let read = match taken {
+        Ok(()) => JsonBody::read(&line).await,
+        Err(problem) => Err(problem),
+    };
+    let (id, once) = match read {
+        Ok(JsonBody(item)) => split(item),
+        Err(problem) => (message_id(Outline::of(&line)), Err(problem)),
+    };
+    drop(line);
+    match once {
+        Ok(once) => answered(id, once.run(&node, &tenant, node.queue_time()).await),
+        Err(problem) => answered(id, Err(problem)),
+    }
+}
+
+/// Splits a line into its id and what is to be run.
+fn split(item: Value) -> (Value, Result<RunOnceRequest, Problem>) {
+    let Value::Dict(mut fields) = item else {
+        return (Value::None, Err(Problem::unreadable("the line has to be an object")));
+    };
+    let at = fields.iter().position(|(name, _)| name.as_str() == Some("id"));
+    let id = at.map_or(Value::None, |at| fields.remove(at).1);
+    (id, JsonBody::of(Value::Dict(fields)).map(|JsonBody(once)| once))
+}
+
+/// A line of the answer.
+#[derive(Serialize)]
+struct Done {
+    id: Plain,
+    #[serde(flatten)]
+    ran: Ran,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Ran {
+    Execution(Box<Execution>),
+    Problem(openapi::Problem),
+}
+
+fn answered(id: Value, ran: Result<Execution, Problem>) -> Bytes {
+    let ran = match ran {
+        Ok(execution) => Ran::Execution(Box::new(execution)),
+        Err(problem) => Ran::Problem(problem.told()),
+    };
+    line(Done { id: Plain(id), ran }).into()
+}
+
+/// The lines of a body.
+struct Lines {
+    chunks: axum::body::BodyDataStream,
+    read: Vec<u8>,
+    /// How many bytes of what was read have no end of a line.
+    searched: usize,
+    /// Counts what was read and is no line yet.
+    transfer: Transfer,
+}
+
+impl Lines {
+    fn of(body: Body, transfer: Transfer) -> Self {
+        Self { chunks: body.into_data_stream(), read: Vec::new(), searched: 0, transfer }
+    }
+
+    /// Returns the next line that is not empty; `None` after the last one.
+    ///
+    /// Dropping the future loses nothing.
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
+        loop {
+            let found = self.read[self.searched..].iter().position(|byte| *byte == b'\n');
+            if let Some(at) = found {
+                let rest = self.read.split_off(self.searched + at + 1);
+                let line = std::mem::replace(&mut self.read, rest);
+                self.transfer.charge().give_back(line.len() as u64);
+                self.searched = 0;
+                if !line.trim_ascii().is_empty() {
+                    return Ok(Some(line));
+                }
+                continue;
+            }
+            self.searched = self.read.len();
+            if self.read.len() > MAX_BODY_BYTES {
+                return Err(Problem::too_large(MAX_BODY_BYTES));
+            }
+            match self.chunks.next().await {
+                Some(Ok(chunk)) => self.read.extend_from_slice(&chunk),
+                Some(Err(error)) => return Err(transfer::problem(&error)),
+                None => {
+                    let line = std::mem::take(&mut self.read);
+                    self.transfer.charge().clear();
+                    self.searched = 0;
+                    return Ok(Some(line).filter(|line| !line.trim_ascii().is_empty()));
+                }
+            }
+        }
+    }
+}

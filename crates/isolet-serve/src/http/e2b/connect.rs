@@ -1,0 +1,192 @@
+//! The services of a sandbox in Connect's protocol: its file system, and that it has no processes.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde::Deserialize;
+use serde_json::{Value as AnyJson, json};
+
+use super::files::place;
+use super::{Failed, Reached, text};
+use crate::http::body::{DialectJson, RawBody, count_values, in_turn};
+use crate::http::problem::Problem;
+use isolet_service::node::{Entry, EntryKind, Node, Raised};
+
+/// The most levels of directories that are listed.
+const MAX_DEPTH: u32 = 100;
+
+/// The media type of streams, and that of their messages.
+const STREAM: &str = "application/connect+json";
+const MESSAGE: &str = "application/json";
+
+/// The flag of the last message of a stream.
+const END: u8 = 2;
+
+const NO_PROCESSES: &str = "a sandbox of isolet runs Python only: it has no processes and no shell";
+const NO_WATCHES: &str = "a sandbox of isolet does not watch files";
+
+type Served = State<Arc<Node>>;
+
+pub(super) fn routes() -> Router<Arc<Node>> {
+    Router::new()
+        .route("/filesystem.Filesystem/{method}", post(file_system))
+        .route("/process.Process/{method}", post(processes))
+}
+
+/// An error of Connect's: its code and a message.
+struct RpcError(&'static str, String);
+
+impl RpcError {
+    fn unimplemented(text: &str) -> Self {
+        Self("unimplemented", text.to_owned())
+    }
+
+    fn status(&self) -> StatusCode {
+        match self.0 {
+            "not_found" => StatusCode::NOT_FOUND,
+            "already_exists" => StatusCode::CONFLICT,
+            "permission_denied" => StatusCode::FORBIDDEN,
+            "invalid_argument" => StatusCode::BAD_REQUEST,
+            "unimplemented" => StatusCode::NOT_IMPLEMENTED,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    /// Answers a call, or a stream if that is what was asked for.
+    fn answer(&self, headers: &HeaderMap) -> Response {
+        let error = json!({"code": self.0, "message": self.1});
+        let is_stream = text(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind == STREAM);
+        if !is_stream {
+            return (self.status(), DialectJson(error)).into_response();
+        }
+        let message = json!({"error": error}).to_string();
+        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+        let frame = [&[END], &length.to_be_bytes()[..], message.as_bytes()].concat();
+        let mut response = Response::new(Body::from(frame));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
+        response
+    }
+}
+
+impl From<Raised> for RpcError {
+    fn from(Raised { type_name, message }: Raised) -> Self {
+        let code = match type_name.as_str() {
+            "FileNotFoundError" => "not_found",
+            "FileExistsError" => "already_exists",
+            "PermissionError" => "permission_denied",
+            "NotADirectoryError" | "IsADirectoryError" | "ValueError" => "invalid_argument",
+            _ => "internal",
+        };
+        Self(code, format!("{type_name}: {message}"))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct FileSystemRequest {
+    path: String,
+    depth: Option<u32>,
+    source: String,
+    destination: String,
+}
+
+async fn processes(headers: HeaderMap) -> Response {
+    RpcError::unimplemented(NO_PROCESSES).answer(&headers)
+}
+
+async fn file_system(
+    State(node): Served,
+    reached: Reached,
+    Path(method): Path<String>,
+    headers: HeaderMap,
+    body: Result<RawBody, Problem>,
+) -> Response {
+    let RawBody(body) = match body {
+        Ok(body) => body,
+        Err(problem) => return Failed(problem).into_response(),
+    };
+    let called = call(&node, &reached, &method, &headers, &body).await;
+    match called {
+        Ok(Ok(answer)) => DialectJson(answer).into_response(),
+        Ok(Err(error)) => error.answer(&headers),
+        Err(failed) => failed.into_response(),
+    }
+}
+
+async fn call(
+    node: &Arc<Node>,
+    reached: &Reached,
+    method: &str,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Result<AnyJson, RpcError>, Failed> {
+    if !matches!(method, "Stat" | "ListDir" | "MakeDir" | "Move" | "Remove") {
+        return Ok(Err(RpcError::unimplemented(NO_WATCHES)));
+    }
+    let kind = text(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+    if !kind.starts_with(MESSAGE) {
+        return Ok(Err(RpcError::unimplemented("this service is spoken to in JSON only")));
+    }
+    let decode = || count_values("the message", body).map(|_| serde_json::from_slice(body));
+    let asked: FileSystemRequest = match in_turn(body.len(), decode).await.map_err(Failed)? {
+        Ok(asked) => asked,
+        Err(error) => return Ok(Err(RpcError("invalid_argument", error.to_string()))),
+    };
+    let session = reached.find(node).await?;
+    let path = place(&asked.path);
+    let called = match method {
+        "ListDir" => {
+            let depth = asked.depth.unwrap_or(1).clamp(1, MAX_DEPTH);
+            let found = node.entries(&session, &path, depth).await.map_err(Failed::data)?;
+            found.map(|found| json!({"entries": found.iter().map(entry).collect::<Vec<_>>()}))
+        }
+        "Remove" => {
+            let removed = node.remove_entry(&session, &path).await.map_err(Failed::data)?;
+            removed.map(|()| json!({}))
+        }
+        _ => {
+            let found = match method {
+                "MakeDir" => node.make_directory(&session, &path).await,
+                "Move" => {
+                    let (from, to) = (place(&asked.source), place(&asked.destination));
+                    node.move_entry(&session, &from, &to).await
+                }
+                _ => node.look(&session, &path).await,
+            };
+            found.map_err(Failed::data)?.map(|found| json!({"entry": entry(&found)}))
+        }
+    };
+    Ok(called.map_err(RpcError::from))
+}
+
+/// An entry of the guest's file system, by what the guest says of it.
+fn entry(found: &Entry) -> AnyJson {
+    let Entry { name, kind, path, size, mode, permissions, modified, target } = found;
+    let modified = std::time::Duration::try_from_secs_f64(*modified).unwrap_or_default();
+    let modified = std::time::UNIX_EPOCH.checked_add(modified).unwrap_or(std::time::UNIX_EPOCH);
+    let mut shown = json!({
+        "name": name,
+        "type": match kind {
+            EntryKind::Dir => "FILE_TYPE_DIRECTORY",
+            EntryKind::Link => "FILE_TYPE_SYMLINK",
+            EntryKind::File => "FILE_TYPE_FILE",
+        },
+        "path": path,
+        "size": size.to_string(),
+        "mode": mode,
+        "permissions": permissions,
+        "owner": "user",
+        "group": "user",
+        "modifiedTime": humantime::format_rfc3339_micros(modified).to_string(),
+    });
+    if let Some(target) = target.as_deref().filter(|target| !target.is_empty()) {
+        shown["symlinkTarget"] = target.into();
+    }
+    shown
+}

@@ -1,0 +1,207 @@
+//! The description of the native routes, `GET /openapi.json`, collected from the handlers, and the
+//! answers of those routes.
+
+use std::collections::BTreeMap;
+use std::ops::Not;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use serde::Serialize;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Content, RefOr, Response, ResponseBuilder};
+use utoipa::{IntoResponses, Modify, OpenApi, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+
+pub(super) use isolet_service::core::Execution;
+use isolet_service::core::{Plain, Variable};
+use isolet_service::node::{Listed, Node};
+
+/// What the description begins with.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "isolet",
+        description = "A node: sessions of untrusted Python. Values have the form of JSON; see the \
+                       documentation for those that JSON does not have.",
+    ),
+    components(schemas(Problem)),
+    modifiers(&Keys),
+    security((), ("bearer" = []), ("api_key" = []), ("session_token" = [])),
+)]
+pub(super) struct Description;
+
+/// What proves who asks.
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, api: &mut utoipa::openapi::OpenApi) {
+        let Some(components) = &mut api.components else { return };
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer);
+        let bearer = bearer.description(Some("A key of a tenant, or the token of a session"));
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
+        for (name, header, text) in [
+            ("api_key", "X-API-Key", "A key of a tenant"),
+            ("session_token", "X-Session-Token", "The token of a session"),
+        ] {
+            let value = ApiKeyValue::with_description(header, text);
+            components.add_security_scheme(name, SecurityScheme::ApiKey(ApiKey::Header(value)));
+        }
+    }
+}
+
+/// Serves the description of the routes with them.
+pub(super) fn described(routes: OpenApiRouter<Arc<Node>>) -> Router<Arc<Node>> {
+    let (routes, mut description) = routes.split_for_parts();
+    // A router's name of what may have slashes.
+    let paths = std::mem::take(&mut description.paths.paths);
+    let paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item));
+    description.paths.paths = paths.collect();
+    // What cannot be written would be a mistake in the description itself; a test reads it.
+    let text: Arc<str> = description.to_json().unwrap_or_default().into();
+    routes.route(
+        "/openapi.json",
+        get(async move || ([(CONTENT_TYPE, "application/json")], text.to_string()).into_response()),
+    )
+}
+
+/// The refusals that every route may have.
+pub(super) struct Refusals;
+
+impl IntoResponses for Refusals {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        let problem = || {
+            let schema = RefOr::Ref(utoipa::openapi::Ref::from_schema_name("Problem"));
+            let content = Content::new(Some(schema));
+            ResponseBuilder::new().content("application/problem+json", content)
+        };
+        let answer = |text: &str| RefOr::T(problem().description(text).build());
+        BTreeMap::from([
+            ("4XX".to_owned(), answer("The request cannot be carried out as it is")),
+            ("5XX".to_owned(), answer("The node is full, slow, or ends")),
+        ])
+    }
+}
+
+/// A refused request (RFC 9457).
+#[derive(Serialize, ToSchema)]
+pub(super) struct Problem {
+    pub(super) r#type: &'static str,
+    pub(super) title: &'static str,
+    pub(super) status: u16,
+    /// What refuses, for programs.
+    pub(super) code: &'static str,
+    /// What has happened, for people.
+    pub(super) detail: String,
+    /// What helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) hint: Option<String>,
+}
+
+/// A session.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Session {
+    /// The node's name, its start, and the session.
+    pub(super) id: String,
+    /// Seconds since 1970.
+    pub(super) created_at: f64,
+    /// For how many seconds it still lives.
+    pub(super) ttl: f64,
+    /// `true` if it is paused.
+    #[serde(skip_serializing_if = "Not::not")]
+    #[schema(required = false)]
+    pub(super) is_paused: bool,
+    /// What its creation has said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub(super) metadata: Option<Plain>,
+}
+
+impl From<Listed> for Session {
+    fn from(session: Listed) -> Self {
+        let Listed { id, created, left, is_paused, memory_bytes: _, metadata } = session;
+        Self {
+            id,
+            created_at: since_1970(created),
+            ttl: left.as_secs_f64(),
+            is_paused,
+            metadata: Some(metadata).filter(|Plain(metadata)| !metadata.is_none()),
+        }
+    }
+}
+
+/// A new session.
+#[derive(Serialize, ToSchema)]
+pub(super) struct NewSession {
+    #[schema(inline)]
+    #[serde(flatten)]
+    pub(super) session: Session,
+    /// Whoever has it may use the session.
+    pub(super) token: String,
+    /// The node's name.
+    pub(super) node: String,
+}
+
+/// The sessions of a key, the oldest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Sessions {
+    pub(super) sessions: Vec<Session>,
+}
+
+/// A snapshot of a session.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Snapshot {
+    pub(super) id: String,
+    /// The session that it was made of.
+    pub(super) session: String,
+    /// Seconds since 1970.
+    pub(super) created_at: f64,
+    /// What its owner calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<String>,
+}
+
+impl From<isolet_service::node::Snapshot> for Snapshot {
+    fn from(snapshot: isolet_service::node::Snapshot) -> Self {
+        let isolet_service::node::Snapshot { id, name, session, created } = snapshot;
+        Self { id, session, created_at: since_1970(created), name }
+    }
+}
+
+/// The snapshots of a key, the oldest first.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Snapshots {
+    pub(super) snapshots: Vec<Snapshot>,
+}
+
+/// The value of a variable.
+#[derive(Serialize, ToSchema)]
+pub(super) struct VariableValue {
+    #[schema(value_type = serde_json::Value)]
+    pub(super) value: Plain,
+}
+
+/// The variables of a session.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Variables {
+    pub(super) variables: Vec<Variable>,
+}
+
+/// How full a node is.
+#[derive(Serialize, ToSchema)]
+pub(super) struct NodeLoad {
+    pub(super) name: String,
+    pub(super) version: &'static str,
+    pub(super) sessions: usize,
+    pub(super) max_sessions: usize,
+    pub(super) running: usize,
+    pub(super) waiting: usize,
+    pub(super) is_draining: bool,
+}
+
+fn since_1970(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

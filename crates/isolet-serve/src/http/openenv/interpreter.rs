@@ -1,0 +1,191 @@
+//! The interpreter of an environment: a session, and another one when a limit has ended it.
+
+use std::sync::Arc;
+
+use isolet::profile::json_dumps;
+use isolet::{Syntax, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::PATIENCE;
+use isolet_service::core::{Command, Exception, Execution, Run, RunOptions, Status};
+use isolet_service::node::{Charge, NewSession, Node, OwnSession, Refusal, Tenant};
+
+/// What the output of code ends with that has ended its session.
+const LOST: &str = "The session has ended: variables and imports are lost.";
+
+/// Code that a fresh interpreter runs before the client's, and its file name.
+pub(super) type Helpers = (&'static str, &'static str);
+
+pub(super) struct Interpreter {
+    node: Arc<Node>,
+    tenant: Arc<Tenant>,
+    helpers: Helpers,
+    /// None after a limit has ended it.
+    session: Option<OwnSession>,
+    /// What a fresh interpreter has.
+    variables: Vec<(String, Value)>,
+    /// Set once it has more than the helpers.
+    is_used: bool,
+}
+
+impl Interpreter {
+    pub(super) async fn start(
+        node: Arc<Node>,
+        tenant: Arc<Tenant>,
+        helpers: Helpers,
+    ) -> Result<Self, Refusal> {
+        let variables = Vec::new();
+        let mut interpreter =
+            Self { node, tenant, helpers, session: None, variables, is_used: false };
+        interpreter.open().await?;
+        Ok(interpreter)
+    }
+
+    /// Returns what is cancelled when somebody else ends the session.
+    pub(super) fn ended(&self) -> CancellationToken {
+        let session = self.session.as_ref();
+        session.map(|session| session.used().session().ended().clone()).unwrap_or_default()
+    }
+
+    /// Begins to count what is kept for the environment's client.
+    pub(super) fn charge(&self) -> Charge {
+        self.node.charge(&self.tenant)
+    }
+
+    /// Returns a text that a fresh interpreter has.
+    pub(super) fn given(&self, name: &str) -> &str {
+        let given = self.variables.iter().find(|(its, _)| its == name);
+        given.and_then(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    /// Has a fresh interpreter, with these variables and the whole time of a session.
+    pub(super) async fn renew(&mut self, variables: Vec<(String, Value)>) -> Result<(), Refusal> {
+        self.variables = variables;
+        let Some(session) = &self.session else { return self.open().await };
+        self.node.renew(session.used(), None)?;
+        if self.is_used {
+            self.node.carry_out(session.used(), |reply| Command::Reset { reply }).await?;
+            self.help().await?;
+        }
+        if let Some(session) = &self.session
+            && !self.variables.is_empty()
+        {
+            let variables = self.variables.clone();
+            let set = |reply| Command::Set { variables, reply };
+            self.node.carry_out(session.used(), set).await?;
+        }
+        self.is_used = !self.variables.is_empty();
+        Ok(())
+    }
+
+    /// Starts a session if there is none.
+    async fn open(&mut self) -> Result<(), Refusal> {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        let new = NewSession { inputs: self.variables.clone(), ..NewSession::default() };
+        self.session = Some(self.node.create_own(&self.tenant, new, PATIENCE).await?);
+        self.is_used = !self.variables.is_empty();
+        self.help().await
+    }
+
+    /// Runs the helpers.
+    async fn help(&mut self) -> Result<(), Refusal> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let (code, name) = self.helpers;
+        let options = RunOptions { name: Some(name.to_owned()), ..RunOptions::default() };
+        let run = Run { code: code.to_owned(), inputs: Vec::new(), options };
+        self.node.run(session.used(), run).await.map(drop)
+    }
+
+    /// Runs code for at most so many seconds. Returns its execution.
+    pub(super) async fn run(
+        &mut self,
+        code: String,
+        seconds: Option<f64>,
+    ) -> Result<Execution, Refusal> {
+        self.open().await?;
+        self.is_used = true;
+        let options =
+            RunOptions { timeout: seconds, syntax: Syntax::Ipython, ..RunOptions::default() };
+        self.evaluate(Run { code, inputs: Vec::new(), options }).await
+    }
+
+    /// Runs code in the session that there is.
+    pub(super) async fn evaluate(&mut self, run: Run) -> Result<Execution, Refusal> {
+        let session = self.session.as_ref().ok_or(Refusal::Unknown)?;
+        let ran = self.node.run(session.used(), run).await;
+        if session.used().session().ended().is_cancelled() {
+            self.session = None;
+        }
+        ran
+    }
+
+    /// Whether there is a session, with what has run in it.
+    pub(super) fn is_alive(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Returns the names of the variables.
+    pub(super) async fn names(&self) -> Result<Vec<String>, Refusal> {
+        let Some(session) = &self.session else { return Ok(Vec::new()) };
+        let list = |reply| Command::Variables { reply };
+        let variables = self.node.carry_out(session.used(), list).await?;
+        Ok(variables.into_iter().map(|variable| variable.name).collect())
+    }
+}
+
+/// Returns the standard output and, on a line of its own, the value of the last expression.
+pub(super) fn output(execution: &Execution) -> (String, String) {
+    (execution.stdout.clone(), shown(execution))
+}
+
+/// Returns the value of the last expression as JSON, or its `repr` if JSON does not have it.
+fn shown(execution: &Execution) -> String {
+    match execution.value() {
+        Some(value) if is_json(value) => json_dumps(value),
+        None if execution.value_error.is_none() => String::new(),
+        _ => execution.repr().to_owned(),
+    }
+}
+
+fn is_json(value: &Value) -> bool {
+    match value {
+        Value::Bytes(_) => false,
+        Value::List(items) => items.iter().all(is_json),
+        Value::Dict(items) => items.iter().all(|(key, item)| is_json(key) && is_json(item)),
+        _ => true,
+    }
+}
+
+pub(super) fn joined(first: String, second: &str) -> String {
+    if first.is_empty() || second.is_empty() {
+        first + second
+    } else {
+        format!("{first}\n{second}")
+    }
+}
+
+/// Returns why code did not complete: with `is_titled`, an exception's type and message come
+/// before its traceback, and `SystemExit` is one whatever its status.
+pub(super) fn failure(execution: &Execution, is_titled: bool) -> Option<String> {
+    let failure = match execution.status {
+        Status::Raised => raised(execution.exception.as_ref()?, is_titled),
+        Status::Exited => {
+            let status = execution.exit_code.unwrap_or_default();
+            match &execution.system_exit {
+                Some(_) if status == 0 && !is_titled => return None,
+                Some(exit) => raised(exit, is_titled),
+                None => format!("the code exited with status {status}"),
+            }
+        }
+        Status::Terminated => execution.termination.as_ref()?.message.clone(),
+        Status::Completed | Status::Submitted => return None,
+    };
+    Some(if execution.session_ended { joined(failure, LOST) } else { failure })
+}
+
+fn raised(exception: &Exception, is_titled: bool) -> String {
+    let Exception { type_name, message, traceback, .. } = exception;
+    if is_titled { format!("{type_name}: {message}\n{traceback}") } else { traceback.clone() }
+}

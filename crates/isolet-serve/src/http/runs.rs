@@ -1,0 +1,331 @@
+//! Runs: in a session, with one answer or with events as they come, and in a session of their own.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use isolet::{Stream, Syntax, ToolError, Value};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::answers::fit;
+use super::body::{ApiResponse, JsonBody, PathParam, line, variables};
+use super::openapi::{self, Refusals};
+use super::paths::{CallPath, SessionPath};
+use super::problem::Problem;
+use super::sessions::SessionRequest;
+use crate::http::credentials::Credentials;
+use isolet_service::core::{Answer, Display, Execution, Input, Plain, Policy, Run, RunOptions};
+use isolet_service::node::{Event, Node, SessionLease, StreamItem, Streamed, Tenant};
+use isolet_support::http_server::Patient;
+
+/// The media type of events: an object of JSON on each line.
+pub(super) const EVENTS: &str = "application/x-ndjson";
+
+type Served = State<Arc<Node>>;
+
+pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
+    OpenApiRouter::new()
+        .routes(routes!(run_code))
+        .routes(routes!(answer_tool_call))
+        .routes(routes!(run_code_once))
+}
+
+/// Defines the requests that run code. They have the same fields, and neither has the other's as a
+/// flattened field: serde does not refuse unknown keys of such.
+macro_rules! run_requests {
+    ($($(#[$meta:meta])* $field:ident: $type:ty,)*) => {
+        /// Code to run.
+        #[derive(Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct RunRequest {
+            $($(#[$meta])* $field: $type,)*
+        }
+
+        /// Code to run in a session of its own.
+        #[derive(Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(super) struct RunOnceRequest {
+            /// What the code may do.
+            #[serde(default)]
+            #[schema(value_type = Policy)]
+            policy: Value,
+            $($(#[$meta])* $field: $type,)*
+        }
+
+        impl RunOnceRequest {
+            /// Returns the policy, and what is to be run.
+            fn split(self) -> (Value, RunRequest) {
+                (self.policy, RunRequest { $($field: self.$field,)* })
+            }
+        }
+    };
+}
+
+run_requests! {
+    code: String,
+    /// Variables that are set before.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    inputs: Value,
+    /// How many seconds it may take.
+    #[serde(default)]
+    timeout: Option<f64>,
+    /// What it reads from standard input.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    stdin: Option<Input>,
+    /// `sys.argv` after the program's name.
+    #[serde(default)]
+    argv: Option<Vec<String>>,
+    /// The file name in tracebacks.
+    #[serde(default)]
+    name: Option<String>,
+    /// As `python FILE` runs it, without a value of the last expression; at its end its variables
+    /// are deleted.
+    #[serde(default)]
+    program: bool,
+    /// A program's variables stay in the session.
+    #[serde(default)]
+    keep_variables: bool,
+    /// A `return` at the top level ends the code, with its value.
+    #[serde(default)]
+    allow_return: bool,
+    /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
+    /// commands.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    syntax: Option<Syntax>,
+    /// Displays of pandas' tables also have their data, by column.
+    #[serde(default)]
+    table_data: bool,
+}
+
+impl RunRequest {
+    pub(super) fn new_run(self, stream: bool) -> Result<Run, Problem> {
+        let Self {
+            code,
+            inputs,
+            timeout,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            syntax,
+            table_data,
+        } = self;
+        let options = RunOptions {
+            timeout,
+            stream,
+            stdin,
+            argv,
+            name,
+            program,
+            keep_variables,
+            allow_return,
+            table_data,
+            syntax: syntax.unwrap_or_default(),
+        };
+        Ok(Run { code, inputs: variables(inputs)?, options })
+    }
+}
+
+/// Runs code in a session.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/runs",
+    params(SessionPath),
+    request_body = RunRequest,
+    responses(
+        (
+            status = 200,
+            description = "The execution, or its events as they occur",
+            content((openapi::Execution), (String = "application/x-ndjson")),
+        ),
+        Refusals,
+    ),
+)]
+async fn run_code(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(SessionPath { id }): PathParam<SessionPath>,
+    headers: HeaderMap,
+    JsonBody(request): JsonBody<RunRequest>,
+) -> Result<Response, Problem> {
+    let session = node.find(&credentials, &id)?;
+    let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    if !accepted.contains(EVENTS) {
+        let execution = node.run(&session, request.new_run(false)?).await?;
+        let execution = fit(&node, &session, execution);
+        return Ok(ApiResponse(StatusCode::OK, execution).into_response());
+    }
+    // The same session, for as long as its events are told.
+    let same = node.find(&credentials, &id)?;
+    let streamed = node.stream(session, request.new_run(true)?).await?;
+    let mut response = Response::new(Body::from_stream(lines(node, same, streamed)));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    // The guest waits for a client that does not read.
+    response.extensions_mut().insert(Patient);
+    Ok(response)
+}
+
+/// The lines of a run that is listened to; the last one has its result.
+fn lines(
+    node: Arc<Node>,
+    session: SessionLease,
+    streamed: Streamed,
+) -> impl stream::Stream<Item = Result<Bytes, Infallible>> {
+    streamed.items().map(move |item| {
+        Ok(match item {
+            StreamItem::Event(event) => line(EventMessage::from(event)).into(),
+            StreamItem::End(Ok(execution)) => {
+                let execution = Box::new(fit(&node, &session, *execution));
+                line(EventMessage::End { execution }).into()
+            }
+            StreamItem::End(Err(refusal)) => {
+                line(EventMessage::Error { problem: Problem::from(refusal).told() }).into()
+            }
+        })
+    })
+}
+
+/// What clients are told of a run while it runs, and at its end.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum EventMessage {
+    Stdout { text: String },
+    Stderr { text: String },
+    Display { display: Display },
+    ToolCall { call_id: u64, name: String, arguments: Plain },
+    ToolCancelled { call_id: u64 },
+    End { execution: Box<Execution> },
+    Error { problem: openapi::Problem },
+}
+
+impl From<Event> for EventMessage {
+    fn from(event: Event) -> Self {
+        match event {
+            Event::Output(Stream::Stderr, text) => Self::Stderr { text },
+            Event::Output(_, text) => Self::Stdout { text },
+            Event::Display(display) => Self::Display { display },
+            Event::Call { call, tool, arguments } => {
+                Self::ToolCall { call_id: call, name: tool, arguments: Plain(arguments) }
+            }
+            Event::Uncall(call_id) => Self::ToolCancelled { call_id },
+        }
+    }
+}
+
+/// What a tool has returned, or the exception that it has raised.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ToolResult {
+    #[serde(default)]
+    #[schema(value_type = serde_json::Value)]
+    value: Value,
+    #[serde(default)]
+    error: Option<ToolException>,
+}
+
+/// What a tool's call was answered with, by the value and the exception of its answer.
+pub(super) fn answer_of(value: Value, error: Option<ToolException>) -> Answer {
+    match error {
+        Some(failure) => Err(failure.error()),
+        None => Ok(value),
+    }
+}
+
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ToolException {
+    #[serde(rename = "type", default = "runtime_error")]
+    type_name: String,
+    message: String,
+    /// Exceptions of Python's standard library that it is based on, the nearest first.
+    #[serde(default)]
+    bases: Vec<String>,
+    /// The exceptions that it is a group of.
+    #[serde(default)]
+    #[schema(no_recursion)]
+    exceptions: Vec<Self>,
+}
+
+impl ToolException {
+    fn error(self) -> ToolError {
+        let error = ToolError::new(self.type_name, self.message);
+        let error = self.bases.into_iter().fold(error, ToolError::based_on);
+        let exceptions = self.exceptions.into_iter().map(Self::error);
+        exceptions.fold(error, ToolError::with_exception)
+    }
+}
+
+fn runtime_error() -> String {
+    "RuntimeError".to_owned()
+}
+
+/// Answers a call of a tool.
+#[utoipa::path(
+    post,
+    path = "/v1/sessions/{id}/calls/{call}",
+    params(CallPath),
+    request_body = ToolResult,
+    responses((status = 204, description = "The call was answered"), Refusals),
+)]
+async fn answer_tool_call(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(CallPath { id, call }): PathParam<CallPath>,
+    JsonBody(ToolResult { value, error }): JsonBody<ToolResult>,
+) -> Result<StatusCode, Problem> {
+    let session = node.find(&credentials, &id)?;
+    if node.answer(&session, call, answer_of(value, error)) {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Problem::nothing(format!("nobody waits for an answer to the call {call}")))
+    }
+}
+
+impl RunOnceRequest {
+    /// Runs the code in a session of its own, for which it waits for so long.
+    pub(super) async fn run(
+        self,
+        node: &Arc<Node>,
+        tenant: &Arc<Tenant>,
+        patience: Duration,
+    ) -> Result<Execution, Problem> {
+        let (policy, request) = self.split();
+        let run = request.new_run(false)?;
+        let new = SessionRequest::of(policy).new_session()?;
+        let session = node.create_own(tenant, new, patience).await?;
+        let ran = node.run(session.used(), run).await;
+        let ran = ran.map(|execution| fit(node, session.used(), execution));
+        session.end().await;
+        Ok(ran?)
+    }
+}
+
+/// Runs code in a session of its own.
+#[utoipa::path(
+    post,
+    path = "/v1/run",
+    request_body = RunOnceRequest,
+    responses((status = 200, description = "The execution", body = openapi::Execution), Refusals),
+)]
+async fn run_code_once(
+    State(node): Served,
+    credentials: Credentials,
+    JsonBody(request): JsonBody<RunOnceRequest>,
+) -> Result<ApiResponse<Execution>, Problem> {
+    let tenant = node.tenant(&credentials)?;
+    Ok(ApiResponse(StatusCode::OK, request.run(&node, &tenant, Duration::ZERO).await?))
+}

@@ -1,0 +1,157 @@
+//! The client on standard output: writes replies and events as frames.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use isolet::{AuditEvent, Stream, Value};
+use serde::Serialize;
+
+use crate::wire::Wire;
+use isolet_service::core::{Display, Failure, FailureKind, Kept, Listener, Owner, Plain, Reply};
+use isolet_support::audit_line;
+use isolet_support::frames::{self, Frame, MAX_BYTES};
+
+/// Standard output, on which frames do not mix.
+pub(super) struct Stdout {
+    wire: Wire,
+    turn: Mutex<()>,
+}
+
+impl Stdout {
+    pub(super) fn new(wire: Wire) -> Self {
+        Self { wire, turn: Mutex::default() }
+    }
+
+    /// Says why the connection ends.
+    pub(super) fn fatal(&self, reason: &str) {
+        // What does not fit into a frame is no reason.
+        let _ = self.send(&("fatal", reason));
+    }
+
+    /// Writes a message. Fails with the reason if it is too long.
+    fn send(&self, message: &impl Serialize) -> Result<(), String> {
+        let mut frame = Frame::default();
+        self.wire.encode(message, frame.body())?;
+        let frame = frame.finish().map_err(|bytes| {
+            format!("the answer has {bytes} bytes, the limit is {MAX_BYTES} bytes")
+        })?;
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = frames::write(&frame) {
+            gone(&error);
+        }
+        drop(turn);
+        Ok(())
+    }
+
+    /// Writes an event. One that does not fit into a frame is left out: its run has the same in its
+    /// result, within its limits.
+    fn tell(&self, message: &impl Serialize) {
+        let _ = self.send(message);
+    }
+}
+
+/// Ends the process, because nobody reads its output any more.
+fn gone(error: &io::Error) -> ! {
+    let is_expected = error.kind() == io::ErrorKind::BrokenPipe;
+    crate::end(if is_expected { 0 } else { crate::FAILED })
+}
+
+impl Stdout {
+    /// Answers a request.
+    pub(super) fn reply(&self, request: i64, result: Result<impl Serialize, Failure>) {
+        let sent = match result {
+            Ok(answer) => self.send(&("ok", request, answer)),
+            Err(failure) => self.send(&("error", request, failure)),
+        };
+        if let Err(reason) = sent {
+            let failure = Failure {
+                kind: FailureKind::Value,
+                message: reason,
+                hint: Some(
+                    "lower the limits `value_bytes`, `stdout_bytes` and `display_bytes`".to_owned(),
+                ),
+                session_alive: true,
+            };
+            self.tell(&("error", request, failure));
+        }
+    }
+
+    /// Returns what answers a request.
+    pub(super) fn answers<T: Serialize + Send + 'static>(
+        self: &Arc<Self>,
+        request: i64,
+    ) -> Reply<T> {
+        self.answers_as(request, |answer| answer)
+    }
+
+    /// Returns what answers a request in a form of its own.
+    pub(super) fn answers_as<T: Send + 'static, A: Serialize>(
+        self: &Arc<Self>,
+        request: i64,
+        form: impl FnOnce(T) -> A + Send + 'static,
+    ) -> Reply<T> {
+        let client = Arc::clone(self);
+        Reply::new(move |result| client.reply(request, result.map(form)))
+    }
+}
+
+/// The client as it hears of a run, by the number of its request.
+pub(super) struct Hears {
+    pub(super) client: Arc<Stdout>,
+    pub(super) session: i64,
+    pub(super) run: i64,
+}
+
+impl Listener for Hears {
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn output(&self, stream: Stream, text: String) {
+        let stream = match stream {
+            Stream::Stderr => 2,
+            _ => 1,
+        };
+        self.client.tell(&("output", self.run, stream, text));
+    }
+
+    fn display(&self, display: Display) {
+        self.client.tell(&("display", self.run, display));
+    }
+
+    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
+        let arguments = Plain(arguments);
+        self.client.tell(&("call", call, self.session, self.run, tool, arguments));
+        Some(Kept(None))
+    }
+
+    fn uncall(&self, call: u64) {
+        self.client.tell(&("uncall", call));
+    }
+}
+
+/// The client as the owner of a session, or of a sandbox's accesses in none.
+pub(super) struct Owns {
+    pub(super) client: Arc<Stdout>,
+    pub(super) sandbox: i64,
+    pub(super) session: i64,
+}
+
+impl Owner for Owns {
+    fn name(&self) -> String {
+        self.session.to_string()
+    }
+
+    fn audit(&self, event: &AuditEvent) {
+        self.client.tell(&("audit", self.sandbox, self.session, audit_line::line(event)));
+    }
+
+    fn may_access(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn listener(&self) -> Option<Arc<dyn Listener>> {
+        let (client, session) = (Arc::clone(&self.client), self.session);
+        Some(Arc::new(Hears { client, session, run: 0 }))
+    }
+}

@@ -1,0 +1,95 @@
+//! The calls of tools that wait for the client's answer, by the numbers that wires give them.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use isolet::{ToolError, Value};
+use tokio::sync::oneshot;
+
+use super::Listener;
+use super::session::SessionEntry;
+use isolet::internals::lock;
+
+/// What a tool of the client has returned, or the exception that it has raised.
+pub type Answer = Result<Value, ToolError>;
+
+/// The calls that the client has not answered yet.
+#[derive(Default)]
+pub(crate) struct Calls(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    last: u64,
+    answers: HashMap<u64, (Arc<SessionEntry>, oneshot::Sender<Answer>)>,
+}
+
+/// A call under way. The client is told when it is dropped without an answer.
+pub(crate) struct CallUnderWay {
+    number: u64,
+    calls: Arc<Calls>,
+    listener: Arc<dyn Listener>,
+    answer: oneshot::Receiver<Answer>,
+    /// What the listener keeps until the call is over.
+    _kept: Option<Box<dyn Any + Send>>,
+}
+
+impl Calls {
+    /// Asks a listener to call a tool, with a number that is not used again. `None` if it asks
+    /// nobody.
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        session: &Arc<SessionEntry>,
+        listener: Arc<dyn Listener>,
+        tool: &str,
+        arguments: Value,
+    ) -> Option<CallUnderWay> {
+        let (sender, answer) = oneshot::channel();
+        let mut waiting = lock(&self.0);
+        waiting.last += 1;
+        let number = waiting.last;
+        waiting.answers.insert(number, (Arc::clone(session), sender));
+        drop(waiting);
+        let Some(kept) = listener.call(number, tool, arguments) else {
+            lock(&self.0).answers.remove(&number);
+            return None;
+        };
+        Some(CallUnderWay { number, calls: Arc::clone(self), listener, answer, _kept: kept.0 })
+    }
+
+    /// Passes an answer on. Returns `false` if nobody waits for it, or not in this session.
+    pub(crate) fn answer(
+        &self,
+        call: u64,
+        session: Option<&Arc<SessionEntry>>,
+        answer: Answer,
+    ) -> bool {
+        let mut waiting = lock(&self.0);
+        let is_its = waiting
+            .answers
+            .get(&call)
+            .is_some_and(|(its, _)| session.is_none_or(|session| Arc::ptr_eq(its, session)));
+        let sender = if is_its { waiting.answers.remove(&call) } else { None };
+        drop(waiting);
+        // Sending fails if the call was cancelled meanwhile.
+        sender.is_some_and(|(_, sender)| sender.send(answer).is_ok())
+    }
+}
+
+/// What a listener keeps until a call is over.
+pub struct Kept(pub Option<Box<dyn Any + Send>>);
+
+impl CallUnderWay {
+    /// Waits for the answer.
+    pub(crate) async fn answer(mut self) -> Option<Answer> {
+        (&mut self.answer).await.ok()
+    }
+}
+
+impl Drop for CallUnderWay {
+    fn drop(&mut self) {
+        if lock(&self.calls.0).answers.remove(&self.number).is_some() {
+            self.listener.uncall(self.number);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What a session can be asked to do.
+
+use std::sync::Arc;
+
+use isolet::Value;
+
+use super::answers::{Confinement, Entry, Package, Variable};
+use super::reply::Answering;
+use super::session::SessionEntry;
+use super::tools::{SubmitEntry, ToolEntry};
+use super::{Execution, Failure, Listener, Reply, Run};
+
+/// What a session is asked to do, and where the answer goes.
+pub enum Command {
+    Open {
+        inputs: Vec<(String, Value)>,
+        /// The file that it was saved to, if it goes on.
+        from: Option<String>,
+        reply: Reply<Confinement>,
+    },
+    Close {
+        reply: Reply<()>,
+    },
+    Reset {
+        reply: Reply<Confinement>,
+    },
+    /// Copy the session.
+    Fork {
+        copy: Arc<SessionEntry>,
+        reply: Reply<Confinement>,
+    },
+    /// Save the session to this file.
+    Save {
+        path: String,
+        reply: Reply<()>,
+    },
+    Run {
+        run: Run,
+        listener: Arc<dyn Listener>,
+        reply: Reply<Execution>,
+    },
+    /// A run that was interrupted before its turn.
+    Interrupted {
+        reply: Reply<Execution>,
+    },
+    Set {
+        variables: Vec<(String, Value)>,
+        reply: Reply<()>,
+    },
+    Get {
+        name: String,
+        reply: Reply<Option<Value>>,
+    },
+    Delete {
+        name: String,
+        reply: Reply<bool>,
+    },
+    Variables {
+        reply: Reply<Vec<Variable>>,
+    },
+    Complete {
+        text: String,
+        reply: Reply<Vec<String>>,
+    },
+    Register {
+        tools: Vec<ToolEntry>,
+        reply: Reply<()>,
+    },
+    Submit {
+        submit: SubmitEntry,
+        reply: Reply<()>,
+    },
+    LoadPackages {
+        requirements: Vec<String>,
+        reply: Reply<Vec<Package>>,
+    },
+    PutFile {
+        path: String,
+        contents: Vec<u8>,
+        reply: Reply<()>,
+    },
+    GetFile {
+        path: String,
+        reply: Reply<Option<Vec<u8>>>,
+    },
+    ListFiles {
+        path: String,
+        reply: Reply<Vec<Entry>>,
+    },
+    RemoveFile {
+        path: String,
+        reply: Reply<bool>,
+    },
+}
+
+impl Command {
+    /// Answers that the command fails.
+    pub(crate) fn refuse(self, failure: &Failure) {
+        self.refused(failure)();
+    }
+
+    pub(crate) fn refused(self, failure: &Failure) -> Answering {
+        let failure = failure.clone();
+        match self {
+            Self::Open { reply, .. } | Self::Reset { reply } | Self::Fork { reply, .. } => {
+                reply.with(Err(failure))
+            }
+            Self::Close { reply }
+            | Self::Save { reply, .. }
+            | Self::Set { reply, .. }
+            | Self::Register { reply, .. }
+            | Self::Submit { reply, .. }
+            | Self::PutFile { reply, .. } => reply.with(Err(failure)),
+            Self::Run { reply, .. } | Self::Interrupted { reply } => reply.with(Err(failure)),
+            Self::Get { reply, .. } => reply.with(Err(failure)),
+            Self::Delete { reply, .. } | Self::RemoveFile { reply, .. } => reply.with(Err(failure)),
+            Self::Variables { reply } => reply.with(Err(failure)),
+            Self::Complete { reply, .. } => reply.with(Err(failure)),
+            Self::LoadPackages { reply, .. } => reply.with(Err(failure)),
+            Self::GetFile { reply, .. } => reply.with(Err(failure)),
+            Self::ListFiles { reply, .. } => reply.with(Err(failure)),
+        }
+    }
+}

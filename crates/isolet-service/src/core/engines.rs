@@ -1,0 +1,364 @@
+//! The engines of a service, one for each set of packages that images have imported.
+//!
+//! Whoever has one made is its owner. An owner keeps a number of engines, and those not used for
+//! longest go. An owner whose packages take too long when they are imported gets no image for a
+//! while: its sessions load them, and import them in their own time.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::{Duration, Instant};
+
+use isolet::{Engine, EngineBuilder, Error, ErrorKind, Isolation, Permissions};
+
+use isolet::internals::lock;
+
+/// The memory of a session, in bytes, from which on its packages may come with an image.
+pub const IMAGE_MEMORY_BYTES: u64 = 512 << 20;
+
+/// How many sets of packages are kept for an owner.
+const KEPT: usize = 16;
+
+/// How many images of an owner may take too long until it gets no further ones.
+const MOST_LATE: usize = 3;
+
+/// For how long an image is not tried again that took too long.
+const LATE_FOR: Duration = Duration::from_hours(1);
+
+/// How often to look for an engine that somebody else makes.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Makes engines, and shares those that are alike.
+pub struct Engines {
+    base: EngineBuilder,
+    isolation: Isolation,
+    made: Mutex<HashMap<Wanted, Kept>>,
+    late: Mutex<HashMap<String, Vec<Late>>>,
+}
+
+/// On what terms a sandbox is made.
+#[derive(Default)]
+pub struct Terms {
+    /// Who has its engine made.
+    pub owner: String,
+    /// How long its packages may be imported for an image; by default as long as code may run.
+    pub import_time: Option<Duration>,
+    /// Whether packages that sessions load are resolved before there is one.
+    pub resolves: bool,
+    /// Set once nobody waits for it any more.
+    pub given_up: Option<Arc<AtomicBool>>,
+    /// Kept until it is made.
+    pub turn: Option<Box<dyn Any + Send>>,
+}
+
+impl Terms {
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+/// What distinguishes engines.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    pub(crate) isolation: Isolation,
+    /// Packages and modules that the host trusts as its own code.
+    pub(crate) preload: Vec<String>,
+    /// Packages that it trusts no further than a guest.
+    pub(crate) confined: Vec<String>,
+    /// Packages that sessions load.
+    pub(crate) loaded: Vec<String>,
+    pub(crate) sources: Sources,
+}
+
+/// Where packages come from.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Sources {
+    pub(crate) wheels: Vec<PathBuf>,
+    pub(crate) ca_files: Vec<PathBuf>,
+    pub(crate) offline: bool,
+}
+
+struct Kept {
+    owner: String,
+    used: Instant,
+    place: Arc<Place>,
+}
+
+/// Where a set of packages is, once it is made. Whoever looks for it there waits for nobody.
+#[derive(Default)]
+struct Place {
+    made: OnceLock<Made>,
+    /// Held by who makes it.
+    turn: Mutex<()>,
+}
+
+/// What there is for a set of packages.
+#[derive(Clone)]
+enum Made {
+    Engine(Engine),
+    /// No image: sessions load the packages.
+    NoImage,
+    /// They were resolved and fetched.
+    Resolved,
+}
+
+/// A set of packages that took too long.
+struct Late {
+    at: Instant,
+    wanted: Wanted,
+}
+
+impl Engines {
+    /// Makes engines like `base`, whose isolation is `isolation` unless a policy says otherwise.
+    pub fn new(base: EngineBuilder, isolation: Isolation) -> Self {
+        Self { base, isolation, made: Mutex::default(), late: Mutex::default() }
+    }
+
+    /// Returns where guests run, unless a policy says otherwise.
+    pub(crate) fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// Returns an engine, and makes it if there is none. `None` if nobody waits for it any more.
+    pub(crate) fn get(
+        &self,
+        wanted: &Wanted,
+        sources: &Permissions,
+        terms: &Terms,
+    ) -> Result<Option<Engine>, Error> {
+        let make = || Self::build(wanted, sources, self.base.clone()).map(Made::Engine);
+        Ok(match self.kept(wanted, terms, make)? {
+            Some(Made::Engine(engine)) => Some(engine),
+            _ => None,
+        })
+    }
+
+    /// Returns an engine whose image has imported packages that are trusted no further than a
+    /// guest. `None` if they have to be loaded: no image can hold them, or it takes too long.
+    pub(crate) fn imported(
+        &self,
+        wanted: &Wanted,
+        sources: &Permissions,
+        terms: &Terms,
+        import_time: Duration,
+    ) -> Result<Option<Engine>, Error> {
+        let make = || {
+            if !self.may_try(&terms.owner, wanted) {
+                return Ok(Made::NoImage);
+            }
+            let base = self.base.clone().max_import_time(import_time);
+            match Self::build(wanted, sources, base).map(Made::Engine) {
+                Err(error) if error.kind() == ErrorKind::Limit => {
+                    self.note_late(&terms.owner, wanted);
+                    Ok(Made::NoImage)
+                }
+                Err(error) if error.kind() == ErrorKind::Start && !terms.is_given_up() => {
+                    Ok(Made::NoImage)
+                }
+                built => built,
+            }
+        };
+        Ok(match self.kept(wanted, terms, make)? {
+            Some(Made::Engine(engine)) => Some(engine),
+            _ => None,
+        })
+    }
+
+    /// Has packages resolved that sessions load, unless they were before.
+    pub(crate) fn resolved(
+        &self,
+        wanted: &Wanted,
+        terms: &Terms,
+        resolve: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.kept(wanted, terms, || resolve().map(|()| Made::Resolved)).map(drop)
+    }
+
+    /// Returns whether there is what a sandbox with these packages needs, without waiting.
+    pub(crate) fn has(&self, wanted: &Wanted) -> Option<bool> {
+        let place = lock(&self.made).get(wanted).map(|kept| Arc::clone(&kept.place))?;
+        // Whether there is an engine.
+        place.made.get().map(|made| matches!(made, Made::Engine(_)))
+    }
+
+    /// Returns what is kept for a set of packages, or else what `make` makes. `None` if nobody
+    /// waits for it any more.
+    fn kept(
+        &self,
+        wanted: &Wanted,
+        terms: &Terms,
+        make: impl FnOnce() -> Result<Made, Error>,
+    ) -> Result<Option<Made>, Error> {
+        let place = self.place(wanted, &terms.owner);
+        if let Some(made) = place.made.get() {
+            return Ok(Some(made.clone()));
+        }
+        // Who asks for the same one waits for it.
+        let Some(_turn) = turn(&place.turn, terms) else { return Ok(None) };
+        if let Some(made) = place.made.get() {
+            return Ok(Some(made.clone()));
+        }
+        let fresh = self.shared(make()?);
+        Ok(Some(place.made.get_or_init(|| fresh).clone()))
+    }
+
+    /// Returns the place of a set of packages. Those that its owner has not used for longest go.
+    fn place(&self, wanted: &Wanted, owner: &str) -> Arc<Place> {
+        let mut all = lock(&self.made);
+        if let Some(kept) = all.get_mut(wanted) {
+            kept.used = Instant::now();
+            return Arc::clone(&kept.place);
+        }
+        let is_own = |(wanted, kept): &(&Wanted, &Kept)| kept.owner == owner && wanted.may_go();
+        while all.iter().filter(is_own).count() >= KEPT {
+            let oldest = all.iter().filter(is_own).min_by_key(|(_, kept)| kept.used);
+            let Some(oldest) = oldest.map(|(wanted, _)| wanted.clone()) else { break };
+            all.remove(&oldest);
+        }
+        let place = Arc::<Place>::default();
+        let kept =
+            Kept { owner: owner.to_owned(), used: Instant::now(), place: Arc::clone(&place) };
+        all.insert(wanted.clone(), kept);
+        place
+    }
+
+    /// Returns the engine of the same image, if there is one: requirements that are written
+    /// differently may be the same packages.
+    fn shared(&self, made: Made) -> Made {
+        let Made::Engine(engine) = &made else { return made };
+        let Some(path) = engine.image_path().map(PathBuf::from) else { return made };
+        for kept in lock(&self.made).values() {
+            if let Some(Made::Engine(other)) = kept.place.made.get()
+                && other.image_path() == Some(path.as_path())
+            {
+                return Made::Engine(other.clone());
+            }
+        }
+        made
+    }
+
+    fn build(wanted: &Wanted, sources: &Permissions, base: EngineBuilder) -> Result<Engine, Error> {
+        let mut builder = base.isolation(wanted.isolation);
+        if !wanted.preload.is_empty() || !wanted.confined.is_empty() {
+            builder = builder.packages_from(sources);
+        }
+        if !wanted.confined.is_empty() {
+            builder = builder.confine_preloaded().replace_damaged_image();
+        }
+        for package in wanted.preload.iter().chain(&wanted.confined) {
+            builder = builder.preload(package)?;
+        }
+        builder.build()
+    }
+
+    /// Returns whether an image of an owner may be tried.
+    fn may_try(&self, owner: &str, wanted: &Wanted) -> bool {
+        let mut late = lock(&self.late);
+        let Some(own) = late.get_mut(owner) else { return true };
+        own.retain(|late| late.at.elapsed() < LATE_FOR);
+        own.len() < MOST_LATE && own.iter().all(|late| late.wanted != *wanted)
+    }
+
+    fn note_late(&self, owner: &str, wanted: &Wanted) {
+        let late = Late { at: Instant::now(), wanted: wanted.clone() };
+        lock(&self.late).entry(owner.to_owned()).or_default().push(late);
+    }
+}
+
+impl Wanted {
+    /// Whether it goes when it was not used for long. What the operator has named stays.
+    fn may_go(&self) -> bool {
+        !self.confined.is_empty() || !self.loaded.is_empty()
+    }
+}
+
+/// Waits for what somebody else may be making. `None` if nobody waits for it any more.
+fn turn<'a, T>(place: &'a Mutex<T>, terms: &Terms) -> Option<MutexGuard<'a, T>> {
+    loop {
+        if terms.is_given_up() {
+            return None;
+        }
+        match place.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engines() -> Engines {
+        Engines::new(Engine::builder(), Isolation::Process)
+    }
+
+    fn wanted(package: usize) -> Wanted {
+        Wanted {
+            isolation: Isolation::Process,
+            preload: Vec::new(),
+            confined: vec![format!("p{package}")],
+            loaded: Vec::new(),
+            sources: Sources::default(),
+        }
+    }
+
+    #[test]
+    fn images_that_take_too_long_are_not_tried_again_and_soon_none_of_their_owner_is() {
+        let engines = engines();
+        for nth in 0..MOST_LATE {
+            assert!(engines.may_try("a", &wanted(nth)));
+            engines.note_late("a", &wanted(nth));
+            assert!(!engines.may_try("a", &wanted(nth)));
+        }
+        assert!(!engines.may_try("a", &wanted(MOST_LATE)));
+        assert!(engines.may_try("b", &wanted(0)));
+        // After a while they are.
+        for late in lock(&engines.late).get_mut("a").unwrap() {
+            late.at = late.at.checked_sub(LATE_FOR).unwrap();
+        }
+        assert!(engines.may_try("a", &wanted(0)));
+    }
+
+    #[test]
+    fn an_owner_keeps_so_many_sets_and_those_not_used_for_longest_go() {
+        let (engines, terms) = (engines(), Terms { owner: "a".to_owned(), ..Terms::default() });
+        let other = Terms { owner: "b".to_owned(), ..Terms::default() };
+        let note = |nth, terms: &Terms| {
+            engines.kept(&wanted(nth), terms, || Ok(Made::NoImage)).unwrap().unwrap();
+        };
+        note(1000, &other);
+        for nth in 0..2 * KEPT {
+            note(nth, &terms);
+            note(0, &terms);
+        }
+        let all = lock(&engines.made);
+        assert_eq!(all.len(), KEPT + 1);
+        assert!([0, 1000, 2 * KEPT - 1].iter().all(|nth| all.contains_key(&wanted(*nth))));
+        assert!(!all.contains_key(&wanted(1)));
+    }
+
+    #[test]
+    fn who_has_given_up_waits_for_nothing() {
+        let (engines, flag) = (engines(), Arc::new(AtomicBool::new(true)));
+        let terms = Terms { given_up: Some(flag), ..Terms::default() };
+        let place = engines.place(&wanted(0), "a");
+        let _made_by_another = lock(&place.turn);
+        let made = engines.kept(&wanted(0), &terms, || Ok(Made::NoImage));
+        assert!(made.ok().unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_there_is_found_without_a_turn() {
+        let (engines, terms) = (engines(), Terms::default());
+        let make = || engines.kept(&wanted(0), &terms, || Ok(Made::Resolved)).unwrap();
+        assert!(make().is_some());
+        let place = engines.place(&wanted(0), "");
+        let _held = lock(&place.turn);
+        assert!(make().is_some());
+        assert_eq!(engines.has(&wanted(0)), Some(false));
+    }
+}

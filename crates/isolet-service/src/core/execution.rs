@@ -1,0 +1,359 @@
+//! What a run has done: the one form of it that a node and its dialects read, and that all wires
+//! write as `docs/reference/protocol.md` describes it. What there is nothing of is left out.
+
+use std::time::Duration;
+
+use isolet::{MimeData, Outcome, PyException};
+use serde::{Serialize, Serializer};
+
+use super::Failure;
+use super::plain::{Bytes, Plain};
+use super::vocabulary::in_fields;
+
+/// What a run has done. What there is nothing of is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Execution {
+    pub status: Status,
+    /// The exception that ended it, if it raised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception: Option<Exception>,
+    /// The status of `sys.exit`, if it exited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The `SystemExit` that it exited by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_exit: Option<Exception>,
+    /// Why the host ended it, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub termination: Option<Termination>,
+    pub usage: Usage,
+    /// The `repr` of the value of the last expression.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repr: Option<String>,
+    /// Why the value could not cross.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value_error: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub stdout: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    #[schema(required = false)]
+    pub stderr: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub displays: Vec<Display>,
+    /// The files that the run has made or changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub files: Vec<File>,
+    /// The `repr`s of the names that the run bound.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "texts")]
+    #[schema(required = false, value_type = std::collections::BTreeMap<String, String>)]
+    pub locals: Vec<(String, String)>,
+    /// How much was left out.
+    #[serde(skip_serializing_if = "Truncated::is_nothing")]
+    #[schema(required = false)]
+    pub truncated: Truncated,
+    /// `session_alive: false` on the wires: the session ended with the run.
+    #[serde(
+        rename = "session_alive",
+        skip_serializing_if = "std::ops::Not::not",
+        serialize_with = "negated"
+    )]
+    #[schema(required = false)]
+    pub session_ended: bool,
+    /// The value of the last expression, or what was submitted, unless it is `None`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
+    pub value: Option<Plain>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, utoipa::ToSchema)]
+#[schema(rename_all = "lowercase")]
+pub enum Status {
+    #[default]
+    Completed,
+    Submitted,
+    Raised,
+    Exited,
+    Terminated,
+}
+
+/// An exception of the guest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Exception {
+    #[serde(rename = "type")]
+    pub type_name: String,
+    pub message: String,
+    /// Its arguments as JSON, if JSON has them.
+    #[serde(rename = "args")]
+    pub args_json: Option<String>,
+    pub traceback: String,
+    /// The exception that it was raised from or while handling.
+    #[schema(no_recursion)]
+    pub cause: Option<Box<Self>>,
+}
+
+/// Why the host ended a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Termination {
+    pub kind: TerminationKind,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TerminationKind {
+    Timeout,
+    Limit,
+    Memory,
+    Interrupted,
+    Died,
+}
+
+/// What a run has used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Usage {
+    /// In seconds.
+    #[serde(serialize_with = "seconds")]
+    #[schema(value_type = f64)]
+    pub wall_time: Duration,
+    /// The part of it in which tools ran, in seconds.
+    #[serde(serialize_with = "seconds")]
+    #[schema(value_type = f64)]
+    pub host_time: Duration,
+    pub peak_memory_bytes: u64,
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+    pub tool_calls: u64,
+}
+
+/// A file that a run has made or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct File {
+    pub path: String,
+    pub size: u64,
+}
+
+/// How much of a run's output was left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct Truncated {
+    pub stdout_bytes: u64,
+    pub stderr_bytes: u64,
+    pub displays: u64,
+    pub files: u64,
+}
+
+/// What a run displays, in several formats.
+#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+pub struct Display {
+    /// By format: a text, or bytes.
+    #[serde(rename = "data", serialize_with = "formats")]
+    #[schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)]
+    bundle: isolet::Display,
+    /// `true` if this is the value of the last expression.
+    pub is_result: bool,
+}
+
+impl Display {
+    /// Returns the formats with their data, in the guest's order.
+    pub fn formats(&self) -> impl Iterator<Item = (&str, &MimeData)> {
+        self.bundle.formats()
+    }
+}
+
+impl From<isolet::Display> for Display {
+    fn from(bundle: isolet::Display) -> Self {
+        Self { is_result: bundle.is_result(), bundle }
+    }
+}
+
+impl Execution {
+    /// Returns the execution of a run that was interrupted before it began.
+    pub fn interrupted() -> Self {
+        let termination = Some((&isolet::Termination::Interrupted).into());
+        Self { status: Status::Terminated, termination, ..Self::default() }
+    }
+
+    /// Returns what the library says of a run. That of a program has no value.
+    pub(crate) fn of(execution: isolet::Execution, has_value: bool) -> Self {
+        let kept = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
+        let mut this = Self {
+            repr: kept(execution.repr().filter(|_| has_value)),
+            value_error: kept(execution.value_error()),
+            stdout: execution.stdout().to_owned(),
+            stderr: execution.stderr().to_owned(),
+            displays: execution.displays().iter().cloned().map(Display::from).collect(),
+            files: execution
+                .files()
+                .iter()
+                .map(|file| File { path: file.path.clone(), size: file.size })
+                .collect(),
+            locals: execution
+                .locals()
+                .iter()
+                .map(|local| (local.name.clone(), local.repr.clone()))
+                .collect(),
+            usage: (*execution.usage()).into(),
+            truncated: execution.truncated().into(),
+            session_ended: !execution.session_alive(),
+            ..Self::default()
+        };
+        this.status = match execution.outcome() {
+            Outcome::Raised(exception) => {
+                this.exception = Some(exception.into());
+                Status::Raised
+            }
+            Outcome::Exited(code) => {
+                this.exit_code = Some(*code);
+                this.system_exit = execution.system_exit().map(Exception::from);
+                Status::Exited
+            }
+            Outcome::Terminated(termination) => {
+                this.termination = Some(termination.into());
+                Status::Terminated
+            }
+            Outcome::Submitted(_) => Status::Submitted,
+            _ => Status::Completed,
+        };
+        let value = execution.into_value().filter(|value| has_value && !value.is_none());
+        this.value = value.map(Plain);
+        this
+    }
+
+    /// Returns the value of the last expression, or what was submitted.
+    pub fn value(&self) -> Option<&isolet::Value> {
+        self.value.as_ref().map(|Plain(value)| value)
+    }
+
+    /// Returns `true` if the last expression has a value that is not `None`, whether it could cross
+    /// or not.
+    pub fn has_value(&self) -> bool {
+        self.value.is_some() || self.value_error.is_some()
+    }
+
+    /// Returns the `repr` of the value, or nothing.
+    pub fn repr(&self) -> &str {
+        self.repr.as_deref().unwrap_or_default()
+    }
+}
+
+impl Status {
+    /// Returns its name on the wires, in metrics and in logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Submitted => "submitted",
+            Self::Raised => "raised",
+            Self::Exited => "exited",
+            Self::Terminated => "terminated",
+        }
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl From<&PyException> for Exception {
+    fn from(exception: &PyException) -> Self {
+        Self {
+            type_name: exception.type_name.clone(),
+            message: exception.message.clone(),
+            args_json: exception.args_json.clone(),
+            traceback: exception.traceback.clone(),
+            cause: exception.cause.as_deref().map(|cause| Box::new(cause.into())),
+        }
+    }
+}
+
+impl Exception {
+    /// Returns the name of its class without the names of what the class is in.
+    pub fn bare_name(&self) -> &str {
+        self.type_name.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+impl From<&isolet::Termination> for Termination {
+    fn from(termination: &isolet::Termination) -> Self {
+        use isolet::Termination as Ended;
+        let kind = match termination {
+            Ended::Deadline { .. } | Ended::HostTime { .. } => TerminationKind::Timeout,
+            Ended::Memory { .. } => TerminationKind::Memory,
+            Ended::Interrupted => TerminationKind::Interrupted,
+            Ended::Died { .. } => TerminationKind::Died,
+            _ => TerminationKind::Limit,
+        };
+        Self { kind, message: in_fields(&termination.to_string()) }
+    }
+}
+
+impl From<isolet::Usage> for Usage {
+    fn from(usage: isolet::Usage) -> Self {
+        Self {
+            wall_time: usage.wall_time,
+            host_time: usage.host_time,
+            peak_memory_bytes: usage.peak_memory_bytes,
+            stdout_bytes: usage.stdout_bytes,
+            stderr_bytes: usage.stderr_bytes,
+            tool_calls: usage.tool_calls,
+        }
+    }
+}
+
+impl From<isolet::Truncation> for Truncated {
+    fn from(truncated: isolet::Truncation) -> Self {
+        Self {
+            stdout_bytes: truncated.stdout_bytes,
+            stderr_bytes: truncated.stderr_bytes,
+            displays: truncated.displays,
+            files: truncated.files,
+        }
+    }
+}
+
+impl Truncated {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn negated<S: Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(!flag)
+}
+
+fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
+}
+
+fn texts<S: Serializer>(items: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(items.iter().map(|(name, text)| (name, text)))
+}
+
+fn formats<S: Serializer>(display: &isolet::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    struct Data<'a>(&'a MimeData);
+
+    impl Serialize for Data<'_> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                MimeData::Bytes(bytes) => Bytes(bytes).serialize(serializer),
+                data => serializer.serialize_str(data.as_str().unwrap_or_default()),
+            }
+        }
+    }
+
+    serializer.collect_map(display.formats().map(|(format, data)| (format, Data(data))))
+}
+
+/// Reads a duration in seconds.
+pub(crate) fn duration(name: &str, seconds: f64) -> Result<Duration, Failure> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| {
+        Failure::config(format!(
+            "`{name}` is {seconds}, and has to be a number of seconds, 0 or more"
+        ))
+    })
+}

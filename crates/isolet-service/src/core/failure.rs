@@ -1,0 +1,129 @@
+//! Why a request failed, in the form that all wires pass on.
+
+use isolet::{Error, ErrorKind};
+use serde::{Serialize, Serializer};
+
+use super::vocabulary::in_fields;
+
+/// A request that failed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Failure {
+    /// What failed, for programs.
+    pub kind: FailureKind,
+    pub message: String,
+    /// What helps, in the terms of a client.
+    pub hint: Option<String>,
+    /// Whether the session that the request was about can go on.
+    pub session_alive: bool,
+}
+
+/// What failed, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    Config,
+    Assets,
+    Start,
+    Closed,
+    Busy,
+    Limit,
+    Value,
+    Packages,
+    Died,
+    /// A message that the protocol does not have.
+    Protocol,
+    /// What a client may not ask for.
+    Denied,
+}
+
+impl FailureKind {
+    /// Returns its name on the wires and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Assets => "assets",
+            Self::Start => "start",
+            Self::Closed => "closed",
+            Self::Busy => "busy",
+            Self::Limit => "limit",
+            Self::Value => "value",
+            Self::Packages => "packages",
+            Self::Died => "died",
+            Self::Protocol => "protocol",
+            Self::Denied => "denied",
+        }
+    }
+}
+
+impl Serialize for FailureKind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl Failure {
+    fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None, session_alive: true }
+    }
+
+    /// A message that this protocol does not have.
+    pub fn protocol(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Protocol, message)
+    }
+
+    /// An invalid argument or policy.
+    pub fn config(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Config, message)
+    }
+
+    /// What a client may not ask for.
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Denied, message)
+    }
+
+    /// More than there may be.
+    pub fn limit(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Limit, message)
+    }
+
+    /// The same with what helps.
+    #[must_use]
+    pub fn with_hint(self, hint: &str) -> Self {
+        Self { hint: Some(hint.to_owned()), ..self }
+    }
+
+    /// Packages that cannot be had.
+    pub(crate) fn packages(message: impl Into<String>) -> Self {
+        Self::new(FailureKind::Packages, message)
+    }
+
+    pub(crate) fn busy(session: &str) -> Self {
+        let message = format!("session {session} is busy, a run is under way in it");
+        Self::new(FailureKind::Busy, message)
+    }
+
+    pub(crate) fn closed(message: impl Into<String>) -> Self {
+        Self { session_alive: false, ..Self::new(FailureKind::Closed, message) }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Config => FailureKind::Config,
+            ErrorKind::Assets => FailureKind::Assets,
+            ErrorKind::Start => FailureKind::Start,
+            ErrorKind::Closed => FailureKind::Closed,
+            ErrorKind::Busy => FailureKind::Busy,
+            ErrorKind::Limit => FailureKind::Limit,
+            ErrorKind::Value => FailureKind::Value,
+            ErrorKind::Packages => FailureKind::Packages,
+            _ => FailureKind::Died,
+        };
+        Self {
+            kind,
+            message: in_fields(&error.to_string()),
+            hint: error.hint().map(in_fields),
+            session_alive: error.session_survives(),
+        }
+    }
+}

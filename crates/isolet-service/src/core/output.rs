@@ -1,0 +1,182 @@
+//! Output of runs on its way to the client: collected, so that a line does not cost a message.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use isolet::Stream;
+
+use super::Listener;
+use isolet::internals::lock;
+
+/// From how many bytes on output is passed on at once.
+const FULL_BYTES: usize = 64 << 10;
+
+/// How long output waits for more.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// The output of one session's run.
+pub(crate) struct Collector {
+    pending: Mutex<Pending>,
+}
+
+#[derive(Default)]
+struct Pending {
+    /// Who hears of the run.
+    listener: Option<Arc<dyn Listener>>,
+    /// In the order in which it was written.
+    pieces: Vec<(Stream, Vec<u8>)>,
+    bytes: usize,
+    /// The beginning of a character of each stream, whose end has not come yet.
+    stdout_rest: Vec<u8>,
+    stderr_rest: Vec<u8>,
+    /// Set while the flusher knows of it.
+    is_queued: bool,
+}
+
+impl Collector {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { pending: Mutex::default() })
+    }
+
+    /// Begins a run.
+    pub(crate) fn begin(&self, listener: Arc<dyn Listener>) {
+        let mut pending = lock(&self.pending);
+        let is_queued = pending.is_queued;
+        *pending = Pending { listener: Some(listener), is_queued, ..Pending::default() };
+    }
+
+    /// Takes output of the run.
+    pub(crate) fn push(self: &Arc<Self>, stream: Stream, bytes: Vec<u8>, flusher: &Flusher) {
+        let mut pending = lock(&self.pending);
+        pending.bytes += bytes.len();
+        match pending.pieces.last_mut() {
+            Some((last, piece)) if *last == stream => piece.extend_from_slice(&bytes),
+            _ => pending.pieces.push((stream, bytes)),
+        }
+        if pending.bytes >= FULL_BYTES {
+            // Passed on under the lock, so that output stays in order.
+            pending.flush(false);
+        } else if !mem::replace(&mut pending.is_queued, true) {
+            flusher.queue(self);
+        }
+    }
+
+    /// Passes on what there is. At the end of a run, also what is no whole character.
+    pub(crate) fn flush(&self, is_end: bool) {
+        lock(&self.pending).flush(is_end);
+    }
+}
+
+impl Pending {
+    fn flush(&mut self, is_end: bool) {
+        let Some(listener) = self.listener.clone() else { return };
+        self.bytes = 0;
+        for (stream, piece) in mem::take(&mut self.pieces) {
+            let text = self.text(stream, piece);
+            if !text.is_empty() {
+                listener.output(stream, text);
+            }
+        }
+        for stream in [Stream::Stdout, Stream::Stderr].into_iter().filter(|_| is_end) {
+            let rest = mem::take(self.rest(stream));
+            if !rest.is_empty() {
+                listener.output(stream, String::from_utf8_lossy(&rest).into_owned());
+            }
+        }
+    }
+
+    fn rest(&mut self, stream: Stream) -> &mut Vec<u8> {
+        match stream {
+            Stream::Stderr => &mut self.stderr_rest,
+            _ => &mut self.stdout_rest,
+        }
+    }
+
+    /// Returns a piece as text, except for the beginning of a character at its end.
+    fn text(&mut self, stream: Stream, piece: Vec<u8>) -> String {
+        let rest = self.rest(stream);
+        let mut bytes = mem::take(rest);
+        if bytes.is_empty() {
+            bytes = piece;
+        } else {
+            bytes.extend_from_slice(&piece);
+        }
+        let end = match std::str::from_utf8(&bytes) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => bytes.len(),
+        };
+        *rest = bytes.split_off(end);
+        String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}
+
+/// Passes on output that has waited long enough, on a thread that exists while there is any.
+pub(crate) struct Flusher {
+    state: Mutex<FlusherState>,
+    changed: Condvar,
+    this: Weak<Self>,
+}
+
+#[derive(Default)]
+struct FlusherState {
+    /// In the order of their times.
+    queue: VecDeque<(Instant, Arc<Collector>)>,
+    has_thread: bool,
+}
+
+impl Flusher {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            this: Weak::clone(this),
+        })
+    }
+
+    fn queue(&self, collector: &Arc<Collector>) {
+        let mut state = lock(&self.state);
+        state.queue.push_back((Instant::now() + PATIENCE, Arc::clone(collector)));
+        if !state.has_thread
+            && let Some(this) = self.this.upgrade()
+        {
+            let thread = std::thread::Builder::new().name("isolet-output".to_owned());
+            // Without the thread, output waits for the end of its run.
+            state.has_thread = thread.spawn(move || this.run()).is_ok();
+        }
+        self.changed.notify_one();
+    }
+
+    fn run(&self) {
+        let mut state = lock(&self.state);
+        loop {
+            let Some((due, _)) = state.queue.front() else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            let wait = due.saturating_duration_since(Instant::now());
+            if !wait.is_zero() {
+                let waited = self.changed.wait_timeout(state, wait);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                continue;
+            }
+            let Some((_, collector)) = state.queue.pop_front() else { continue };
+            drop(state);
+            let mut pending = lock(&collector.pending);
+            // One client that reads slowly must not delay the output of others.
+            pending.is_queued =
+                pending.listener.as_ref().is_some_and(|listener| !listener.has_room());
+            if !pending.is_queued {
+                pending.flush(false);
+            }
+            let is_queued = pending.is_queued;
+            drop(pending);
+            state = lock(&self.state);
+            if is_queued {
+                state.queue.push_back((Instant::now() + PATIENCE, collector));
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Policies of clients: what a sandbox allows, as plain values.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use isolet::blocking::block_on;
+use isolet::{
+    AuditEvent, EngineBuilder, Isolation, Layer, Limits, Mount, Permissions, Sandbox,
+    SandboxBuilder, Value,
+};
+use serde::{Deserialize, Serialize};
+
+use super::Failure;
+use super::engines::{self, Engines, Sources, Terms, Wanted};
+use super::limits::LimitsEntry;
+use super::limits::NODE_VALUE_BYTES;
+use super::sandboxes::Made;
+use super::tools::{SubmitEntry, ToolEntry, ToolHandler};
+
+/// What guests may do. Everything that it does not name is denied.
+#[derive(Clone, Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Policy {
+    /// Functions of the client that guests can call.
+    #[serde(default)]
+    pub(crate) tools: Option<Vec<ToolEntry>>,
+    /// The function that ends a run with a result.
+    #[serde(default)]
+    pub(crate) submit: Option<SubmitEntry>,
+    /// Directories of the node's machine that guests see.
+    #[serde(default)]
+    pub(crate) mounts: Vec<MountEntry>,
+    /// Rules for requests to the network: `example.com`, `https://example.com:8443`.
+    #[serde(default)]
+    pub(crate) allow_net: Vec<String>,
+    /// Rules that go before those of `allow_net`.
+    #[serde(default)]
+    pub(crate) deny_net: Vec<String>,
+    /// Allows requests to every public address.
+    #[serde(default)]
+    pub(crate) allow_public_net: bool,
+    /// Headers by origin that the host adds to requests. Guests do not see them.
+    #[serde(default)]
+    pub(crate) headers: BTreeMap<String, BTreeMap<String, String>>,
+    /// Files with further certificate authorities to trust.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub(crate) ca_files: Vec<PathBuf>,
+    /// Environment variables of guests.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// Names of the server's environment variables that guests see.
+    #[serde(default)]
+    pub(crate) allow_env: Vec<String>,
+    /// Requirements that every session has from its start.
+    #[serde(default)]
+    pub(crate) packages: Vec<String>,
+    /// Requirements that are loaded when the guest imports them.
+    #[serde(default)]
+    pub(crate) allow_packages: Vec<String>,
+    /// Packages or modules that the image has imported.
+    #[serde(default)]
+    pub(crate) preload: Vec<String>,
+    /// Directories with wheels.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub(crate) wheels: Vec<PathBuf>,
+    /// Packages come from the cache and from `wheels` only.
+    #[serde(default)]
+    pub(crate) offline: bool,
+    /// Limits of a session and its runs.
+    #[serde(default)]
+    pub(crate) limits: LimitsEntry,
+    /// Where guests run: `process` or `thread`.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub(crate) isolation: Option<Isolation>,
+    /// Layers of isolation that must be in force.
+    #[serde(default)]
+    #[schema(value_type = Vec<String>)]
+    pub(crate) require: Vec<Layer>,
+    /// Reports each access that was allowed or denied.
+    #[serde(default)]
+    pub(crate) audit: bool,
+    /// How many sessions at once may descend from one by forking. Without it, none can be forked.
+    #[serde(default)]
+    pub(crate) forkable: Option<usize>,
+}
+
+/// A directory of the server's machine that guests see.
+#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
+#[schema(as = Mount)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MountEntry {
+    /// The directory's path on the server's machine.
+    #[schema(value_type = String)]
+    host: PathBuf,
+    /// Its path in the guest.
+    guest: String,
+    #[serde(default)]
+    mode: ModeEntry,
+    /// The most bytes that a session may write.
+    #[serde(default)]
+    quota_bytes: Option<u64>,
+    /// The most files that a session may create.
+    #[serde(default)]
+    quota_files: Option<u64>,
+}
+
+/// What a session may do with a mount: read it, write to its own copy, or write.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, utoipa::ToSchema)]
+#[schema(as = MountMode)]
+#[serde(rename_all = "snake_case")]
+enum ModeEntry {
+    #[default]
+    Ro,
+    Overlay,
+    Rw,
+}
+
+impl Policy {
+    pub fn read(policy: Value) -> Result<Self, Failure> {
+        isolet::from_value(policy)
+            .map_err(|error| Failure::config(format!("the policy is invalid: {error}")))
+    }
+
+    /// A policy with these limits: the time of a run in seconds, and memory in bytes.
+    pub fn of_limits(run_time: Option<f64>, memory_bytes: Option<u64>) -> Self {
+        let limits = LimitsEntry { run_time, memory_bytes, ..LimitsEntry::default() };
+        Self { limits, ..Self::default() }
+    }
+
+    /// A policy with these variables of the environment and rules of the network.
+    pub fn of_environment(
+        env: BTreeMap<String, String>,
+        (allow_net, deny_net): (Vec<String>, Vec<String>),
+    ) -> Self {
+        Self { allow_net, deny_net, env, ..Self::default() }
+    }
+
+    /// The memory of a session, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.limits.memory_bytes.unwrap_or(Limits::default().memory_bytes())
+    }
+
+    /// The most bytes of a value.
+    pub(crate) fn value_bytes(&self) -> u64 {
+        self.limits.value_bytes.unwrap_or(NODE_VALUE_BYTES)
+    }
+
+    pub(crate) fn is_forkable(&self) -> bool {
+        self.forkable.is_some()
+    }
+
+    pub fn has_public_net(&self) -> bool {
+        self.allow_public_net
+    }
+
+    /// Fails if the guests of this policy could change a file or directory of the node. `what`
+    /// names it.
+    pub fn check_out_of_reach(&self, what: &str, path: &Path) -> Result<(), Failure> {
+        let mut permissions = Permissions::none();
+        for mount in self.mounts.iter().filter(|mount| mount.is_writable()) {
+            permissions = permissions.mount(&mount.guest, mount.open()?)?;
+        }
+        Ok(permissions.check_out_of_reach(what, path)?)
+    }
+
+    /// Returns the files with the authorities that it trusts.
+    pub fn ca_files(&self) -> &[PathBuf] {
+        &self.ca_files
+    }
+
+    /// Returns the paths of this machine that it names.
+    pub(crate) fn host_paths(&self) -> impl Iterator<Item = &PathBuf> {
+        let mounts = self.mounts.iter().map(|mount| &mount.host);
+        mounts.chain(&self.wheels).chain(&self.ca_files)
+    }
+
+    /// Returns the paths of mounts as guests see them.
+    pub(crate) fn mount_points(&self) -> Vec<&str> {
+        self.mounts.iter().map(|mount| &*mount.guest).collect()
+    }
+
+    /// Whether it has what names files, variables and processes of this machine.
+    pub(crate) fn has_what_operators_set(&self) -> bool {
+        let Self {
+            mounts,
+            allow_env,
+            ca_files,
+            wheels,
+            preload,
+            require,
+            offline,
+            audit,
+            isolation,
+            // What clients ask for, as far as the ceiling goes.
+            tools: _,
+            submit: _,
+            allow_net: _,
+            deny_net: _,
+            allow_public_net: _,
+            headers: _,
+            env: _,
+            packages: _,
+            allow_packages: _,
+            limits: _,
+            forkable: _,
+        } = self;
+        !mounts.is_empty()
+            || !allow_env.is_empty()
+            || !ca_files.is_empty()
+            || !wheels.is_empty()
+            || !preload.is_empty()
+            || !require.is_empty()
+            || *offline
+            || *audit
+            || isolation.is_some()
+    }
+
+    /// Makes the sandbox. `handler` makes what a tool of a name does. `audit` is told of each
+    /// access, and asked before it, if the policy asks for it.
+    pub(crate) fn build(
+        self,
+        engines: &Engines,
+        terms: &Terms,
+        handler: impl Fn(&str) -> ToolHandler,
+        (audit, gate): (
+            impl Fn(&AuditEvent) + Send + Sync + 'static,
+            impl Fn(u64) -> Result<(), String> + Send + Sync + 'static,
+        ),
+    ) -> Result<Made, Failure> {
+        let limits = self.limits.limits()?;
+        let mut permissions = self.permissions()?;
+        if let Some(flag) = &terms.given_up {
+            permissions = permissions.give_up_packages_when(Arc::clone(flag));
+        }
+        let wanted = self.wanted(engines);
+        let isolation = wanted.isolation;
+        let mut packages = self.packages.clone();
+        let mut engine = None;
+        if self.may_start_imported(&limits) {
+            let time = terms.import_time.unwrap_or(limits.run_time());
+            let time = time.min(EngineBuilder::IMPORT_TIME);
+            engine = engines.imported(&self.imported(&wanted), &permissions, terms, time)?;
+            if engine.is_some() {
+                packages.clear();
+            }
+        }
+        let engine = match engine {
+            Some(engine) => engine,
+            None => engines.get(&wanted, &permissions, terms)?.ok_or_else(given_up)?,
+        };
+        let mut builder = Sandbox::builder(&engine)
+            .tenant(terms.owner.as_str())
+            .limits(limits.clone())
+            .permissions(permissions)
+            .isolation(isolation)
+            .require(self.require.iter().copied());
+        if let Some(copies) = self.forkable {
+            builder = builder.forkable(copies);
+        }
+        builder = self.add_tools(builder, &handler)?;
+        if self.audit {
+            builder = builder.on_audit(audit).audit_gate(gate);
+        }
+        let sandbox = builder.build()?;
+        if terms.resolves && !packages.is_empty() {
+            let resolve = || block_on(sandbox.resolve_packages(&packages));
+            engines.resolved(&self.loaded(&wanted), terms, resolve)?;
+        }
+        if terms.is_given_up() {
+            return Err(given_up());
+        }
+        Ok(Made { sandbox, packages, grace: limits.grace() })
+    }
+
+    /// Whether all is there that [`build`](Self::build) would make or fetch.
+    pub(crate) fn has_its_packages(&self, engines: &Engines) -> bool {
+        let wanted = self.wanted(engines);
+        if !engines.has(&wanted).unwrap_or_default() && !self.preload.is_empty() {
+            return false;
+        }
+        if self.packages.is_empty() {
+            return true;
+        }
+        // If the limits are invalid, it is refused at once.
+        let Ok(limits) = self.limits.limits() else { return true };
+        let has_image = if self.may_start_imported(&limits) {
+            engines.has(&self.imported(&wanted))
+        } else {
+            Some(false)
+        };
+        match has_image {
+            Some(true) => true,
+            Some(false) => engines.has(&self.loaded(&wanted)).is_some(),
+            None => false,
+        }
+    }
+
+    /// The engine that it needs without its packages.
+    fn wanted(&self, engines: &Engines) -> Wanted {
+        Wanted {
+            isolation: self.isolation.unwrap_or_else(|| engines.isolation()),
+            preload: self.preload.clone(),
+            confined: Vec::new(),
+            loaded: Vec::new(),
+            sources: Sources {
+                wheels: self.wheels.clone(),
+                ca_files: self.ca_files.clone(),
+                offline: self.offline,
+            },
+        }
+    }
+
+    /// The engine whose image has imported its packages.
+    fn imported(&self, wanted: &Wanted) -> Wanted {
+        Wanted { confined: self.packages.clone(), ..wanted.clone() }
+    }
+
+    /// Its packages, if sessions load them.
+    fn loaded(&self, wanted: &Wanted) -> Wanted {
+        Wanted { loaded: self.packages.clone(), ..wanted.clone() }
+    }
+
+    /// Returns `true` if it makes no difference for the packages whether an image has imported
+    /// them: there is nothing that they could read then, the audit log does not miss them, and the
+    /// sessions have room for all that they import. An image that has imported them has no
+    /// templates, which sessions that can be forked need.
+    fn may_start_imported(&self, limits: &Limits) -> bool {
+        let Self {
+            packages,
+            preload,
+            env,
+            allow_env,
+            audit,
+            forkable,
+            // The interpreter that imports the packages has nothing of these.
+            tools: _,
+            submit: _,
+            mounts: _,
+            allow_net: _,
+            deny_net: _,
+            allow_public_net: _,
+            headers: _,
+            // Where packages come from is a part of what distinguishes engines.
+            ca_files: _,
+            allow_packages: _,
+            wheels: _,
+            offline: _,
+            limits: _,
+            isolation: _,
+            require: _,
+        } = self;
+        !packages.is_empty()
+            && preload.is_empty()
+            && env.is_empty()
+            && allow_env.is_empty()
+            && !audit
+            && forkable.is_none()
+            && limits.memory_bytes() >= engines::IMAGE_MEMORY_BYTES
+    }
+
+    fn add_tools(
+        &self,
+        mut builder: SandboxBuilder,
+        handler: &dyn Fn(&str) -> ToolHandler,
+    ) -> Result<SandboxBuilder, Failure> {
+        for tool in self.tools.iter().flatten() {
+            builder = builder.tool(tool.clone().tool(handler)?);
+        }
+        if let Some(submit) = self.submit.clone() {
+            let (name, fields) = submit.function();
+            builder = builder.submit_as(name, fields);
+        }
+        Ok(builder)
+    }
+
+    fn permissions(&self) -> Result<Permissions, Failure> {
+        let Self {
+            mounts,
+            allow_net,
+            deny_net,
+            allow_public_net,
+            headers,
+            ca_files,
+            env,
+            allow_env,
+            packages,
+            allow_packages,
+            wheels,
+            offline,
+            // What a sandbox has besides its permissions: `build` gives it them.
+            tools: _,
+            submit: _,
+            preload: _,
+            limits: _,
+            isolation: _,
+            require: _,
+            audit: _,
+            forkable: _,
+        } = self;
+        let mut permissions = Permissions::none();
+        for mount in mounts {
+            permissions = permissions.mount(&mount.guest, mount.open()?)?;
+        }
+        for rule in allow_net {
+            permissions = permissions.allow_net(rule)?;
+        }
+        for rule in deny_net {
+            permissions = permissions.deny_net(rule)?;
+        }
+        if *allow_public_net {
+            permissions = permissions.allow_public_net();
+        }
+        for (origin, headers) in headers {
+            for (name, value) in headers {
+                permissions = permissions.inject_header(origin, name, value)?;
+            }
+        }
+        for file in ca_files {
+            permissions = permissions.ca_file(file)?;
+        }
+        for (name, value) in env {
+            permissions = permissions.env(name, value);
+        }
+        for name in allow_env {
+            permissions = permissions.allow_env(name)?;
+        }
+        for package in packages.iter().chain(allow_packages) {
+            permissions = permissions.allow_package(package)?;
+        }
+        for directory in wheels {
+            permissions = permissions.wheels(directory);
+        }
+        Ok(if *offline { permissions.offline_packages() } else { permissions })
+    }
+}
+
+fn given_up() -> Failure {
+    Failure::config("the sandbox was not made: nobody waits for it any more")
+}
+
+impl MountEntry {
+    fn is_writable(&self) -> bool {
+        matches!(self.mode, ModeEntry::Rw)
+    }
+
+    fn open(&self) -> Result<Mount, Failure> {
+        let mut mount = match self.mode {
+            ModeEntry::Ro => Mount::read_only(&self.host)?,
+            ModeEntry::Overlay => Mount::overlay(&self.host)?,
+            ModeEntry::Rw => Mount::read_write(&self.host)?,
+        };
+        if let Some(bytes) = self.quota_bytes {
+            mount = mount.quota_bytes(bytes);
+        }
+        if let Some(files) = self.quota_files {
+            mount = mount.quota_files(files);
+        }
+        Ok(mount)
+    }
+}

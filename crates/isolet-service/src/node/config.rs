@@ -1,0 +1,275 @@
+//! The configuration of a node.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::audit::Outage;
+use super::ceiling::Ceiling;
+use super::memory::Memory;
+use super::tenants::{TenantEntry, Tenants};
+use crate::core::Policy;
+
+/// How much memory a session is expected to take: an idle one takes some 3 MiB, and one in use what
+/// its code asks for.
+const SESSION_BYTES: u64 = 10 << 20;
+
+/// The most sessions that a node has by default: more descriptors and memory are lost at once if
+/// one process ends.
+const MOST: usize = 2500;
+
+/// The most connections by default, if there are descriptors for them.
+const MAX_CONNECTIONS: usize = 50_000;
+
+/// How many bytes of requests and unread answers there are by default.
+const MAX_IN_FLIGHT: u64 = 256 << 20;
+
+/// The least `max_answer`: what every answer without a value, displays and output fits into.
+const LEAST_ANSWER: u64 = 1 << 20;
+
+/// How many bytes an answer has by default.
+const MAX_ANSWER: u64 = 16 << 20;
+
+/// A file of configuration, in TOML.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// The maximum number of sessions; by the memory that there is if it is missing.
+    max_sessions: Option<usize>,
+    /// The part of the memory that stays free: no session starts while less is left.
+    memory_reserve: f64,
+    /// The maximum number of connections.
+    max_connections: usize,
+    /// The maximum number of bytes of requests and unread answers.
+    max_in_flight: u64,
+    /// The maximum number of bytes of an answer.
+    max_answer: u64,
+    /// The maximum number of runs at once; two for each processor if it is missing.
+    max_runs: Option<usize>,
+    /// The maximum number of runs of a tenant that wait for their turn.
+    max_queue: usize,
+    /// How long a run waits for its turn, in seconds.
+    queue_time: f64,
+    /// How long the packages of a start may take until they are ready, in seconds.
+    package_time: f64,
+    /// How long a session lives, in seconds, and how long it may be given at most.
+    ttl: f64,
+    /// How long a session lives that nobody uses, in seconds.
+    idle: f64,
+    /// How long the node waits for runs when it ends, in seconds.
+    drain: f64,
+    /// The file that the audit log is appended to.
+    audit_log: Option<PathBuf>,
+    /// What happens while it cannot be written.
+    audit_outage: Outage,
+    /// Where paused sessions and snapshots are kept.
+    store: Option<StoreEntry>,
+    /// What all sessions have.
+    policy: Policy,
+    /// What clients may ask for besides.
+    ceiling: Ceiling,
+    tenants: BTreeMap<String, TenantEntry>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            max_sessions: None,
+            memory_reserve: 0.1,
+            max_connections: MAX_CONNECTIONS,
+            max_in_flight: MAX_IN_FLIGHT,
+            max_answer: MAX_ANSWER,
+            max_runs: None,
+            max_queue: 1000,
+            queue_time: 30.0,
+            package_time: 120.0,
+            ttl: 3600.0,
+            idle: 600.0,
+            drain: 60.0,
+            audit_log: None,
+            audit_outage: Outage::Refuse,
+            store: None,
+            policy: Policy::default(),
+            ceiling: Ceiling::default(),
+            tenants: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a node needs to know.
+pub struct Settings {
+    /// The file that says so.
+    pub file: Option<PathBuf>,
+    pub max_sessions: usize,
+    pub memory_reserve: f64,
+    pub max_connections: usize,
+    pub max_in_flight: u64,
+    pub max_answer: u64,
+    pub audit_log: Option<PathBuf>,
+    pub audit_outage: Outage,
+    pub store: Option<StoreSettings>,
+    pub max_runs: usize,
+    pub max_queue: usize,
+    pub queue_time: Duration,
+    pub package_time: Duration,
+    pub ttl: Duration,
+    pub idle: Duration,
+    pub drain: Duration,
+    pub policy: Policy,
+    pub tenants: Tenants,
+}
+
+/// A store as the configuration has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoreEntry {
+    directory: PathBuf,
+    /// The maximum size of all its files, in bytes.
+    #[serde(default = "one_gibibyte")]
+    size: u64,
+    /// How long a session is kept, in seconds.
+    #[serde(default = "one_day")]
+    ttl: f64,
+}
+
+fn one_gibibyte() -> u64 {
+    1 << 30
+}
+
+fn one_day() -> f64 {
+    86_400.0
+}
+
+/// Where paused sessions and snapshots are kept, and how many and how long.
+pub struct StoreSettings {
+    pub directory: PathBuf,
+    pub size: u64,
+    pub ttl: Duration,
+}
+
+impl Settings {
+    /// Returns the paths that the operator has named.
+    pub(crate) fn own_paths(&self) -> Vec<PathBuf> {
+        let store = self.store.as_ref().map(|store| &store.directory);
+        let own = [self.file.as_ref(), self.audit_log.as_ref(), store];
+        own.into_iter().flatten().chain(self.policy.host_paths()).cloned().collect()
+    }
+}
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is no TOML, or has something that a configuration does not have.
+    pub fn read(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+            format!("line {line}: {}", error.message().replace('\n', " "))
+        })
+    }
+
+    /// Checks what the configuration says.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the name of what is wrong, and its value.
+    pub fn settings(self) -> Result<Settings, String> {
+        let seconds = |name: &str, value: f64| {
+            Duration::try_from_secs_f64(value).map_err(|_| {
+                format!("`{name}` is {value}, and has to be a number of seconds, 0 or more")
+            })
+        };
+        let at_least_one = |name: &str, value: usize| {
+            if value > 0 {
+                Ok(value)
+            } else {
+                Err(format!("`{name}` is 0, and has to be 1 or more"))
+            }
+        };
+        let part = |name: &str, value: f64| {
+            if (0.0..1.0).contains(&value) {
+                Ok(value)
+            } else {
+                Err(format!("`{name}` is {value}, and has to be a part of all: 0.1 is a tenth"))
+            }
+        };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Settings {
+            file: None,
+            max_sessions: match self.max_sessions {
+                Some(most) => at_least_one("max_sessions", most)?,
+                None => by_memory(),
+            },
+            memory_reserve: part("memory_reserve", self.memory_reserve)?,
+            max_in_flight: self.max_in_flight,
+            max_answer: if self.max_answer >= LEAST_ANSWER {
+                self.max_answer
+            } else {
+                let bytes = self.max_answer;
+                return Err(format!(
+                    "`max_answer` is {bytes}, and has to be {LEAST_ANSWER} or more"
+                ));
+            },
+            max_connections: at_least_one("max_connections", self.max_connections)?,
+            audit_log: self.audit_log,
+            audit_outage: self.audit_outage,
+            store: match self.store {
+                Some(StoreEntry { directory, size, ttl }) => {
+                    let ttl = seconds("store.ttl", ttl)?;
+                    Some(StoreSettings { directory, size, ttl })
+                }
+                None => None,
+            },
+            max_runs: at_least_one("max_runs", self.max_runs.unwrap_or(2 * processors))?,
+            max_queue: self.max_queue,
+            queue_time: seconds("queue_time", self.queue_time)?,
+            package_time: seconds("package_time", self.package_time)?,
+            ttl: seconds("ttl", self.ttl)?,
+            idle: seconds("idle", self.idle)?,
+            drain: seconds("drain", self.drain)?,
+            policy: self.policy,
+            tenants: Tenants::new(self.tenants, &self.ceiling)?,
+        })
+    }
+}
+
+/// Returns how many sessions there is memory for.
+fn by_memory() -> usize {
+    let total = Memory::read().map_or(u64::MAX, |memory| memory.total);
+    usize::try_from(total / SESSION_BYTES).unwrap_or(MOST).clamp(1, MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        Config::read(text).and_then(Config::settings).err().unwrap()
+    }
+
+    #[test]
+    fn a_configuration_without_anything_is_one() {
+        let settings = Config::read("").and_then(Config::settings).ok().unwrap();
+        assert_eq!(settings.idle, Duration::from_mins(10));
+        assert!((1..=MOST).contains(&settings.max_sessions));
+        assert!(settings.tenants.is_open());
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_value() {
+        assert!(refusal("ttl = -1").contains("`ttl` is -1"));
+        assert!(refusal("max_sessions = 0").contains("`max_sessions` is 0"));
+        assert!(refusal("memory_reserve = 10").contains("`memory_reserve` is 10"));
+        assert!(refusal("max_answer = 5").contains("`max_answer` is 5"));
+        assert!(refusal("max_runs = 0").contains("`max_runs` is 0"));
+        assert!(refusal("max_session = 1").contains("max_session"));
+        let text = refusal("ttl = 1\nidle = \"x\"");
+        assert!(text.starts_with("line 2: ") && !text.contains('\n'), "{text}");
+        assert!(refusal("[policy]\nallow_nets = []").contains("allow_nets"));
+        assert!(refusal("[tenants.a]\nkeys = [\"x\"]").contains("tenant `a`"));
+    }
+}

@@ -1,0 +1,247 @@
+//! Contexts: several sets of variables of one session, which share its files and modules. One at a
+//! time has its variables in the session.
+
+use std::sync::{Arc, Mutex};
+
+use isolet::Value;
+use tokio::sync::OwnedMutexGuard;
+
+use super::guest::{ENTER, EntryKind, FORGET, Raised, SET_ENVIRON};
+use super::{Awaited, Node, Refusal, SessionLease, Streamed};
+use crate::core::{Execution, Failure, Run, Service, SessionEntry};
+use isolet::internals::lock;
+
+/// The context that every session has.
+const FIRST: &str = "default";
+
+/// The directory in which code starts.
+pub const HOME: &str = "/home/user";
+
+/// The maximum number of contexts of a session.
+const MAX_CONTEXTS: usize = 100;
+
+/// A set of variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    pub id: String,
+    /// The directory in which it starts.
+    pub directory: String,
+    /// How much code has run in it.
+    runs: u64,
+}
+
+/// The contexts of a session.
+#[derive(Default)]
+pub(crate) struct Contexts {
+    /// Held while one of them is used.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    state: Mutex<State>,
+}
+
+#[derive(Clone)]
+struct State {
+    contexts: Vec<Context>,
+    /// The id of the one whose variables are in the session.
+    current: String,
+    /// Whether variables of the environment are set for one run.
+    has_environ: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        let first = Context { id: FIRST.to_owned(), directory: HOME.to_owned(), runs: 0 };
+        Self { contexts: vec![first], current: FIRST.to_owned(), has_environ: false }
+    }
+}
+
+impl Contexts {
+    /// Returns the contexts of a copy of the session.
+    pub(crate) fn copy(&self) -> Self {
+        Self { turn: Arc::default(), state: Mutex::new(lock(&self.state).clone()) }
+    }
+
+    /// Returns the contexts, the oldest first.
+    pub(crate) fn all(&self) -> Vec<Context> {
+        lock(&self.state).contexts.clone()
+    }
+
+    fn get(&self, id: &str) -> Result<Context, Refusal> {
+        let state = lock(&self.state);
+        let found = state.contexts.iter().find(|context| context.id == id);
+        found.cloned().ok_or_else(|| Refusal::NoContext(id.to_owned()))
+    }
+}
+
+/// The turn to use a session. No other client's run is under way in it then.
+pub struct Turn {
+    _guard: OwnedMutexGuard<()>,
+}
+
+impl Node {
+    /// Waits for the turn to use a session, as long as a run waits for its own.
+    pub async fn hold(&self, session: &SessionLease) -> Result<Turn, Refusal> {
+        let turn = Arc::clone(&session.session().contexts.turn).lock_owned();
+        let patience = self.settings.queue_time;
+        let held = tokio::time::timeout(patience, turn).await;
+        let held = held.map_err(|_| Refusal::Waited(Awaited::Session, patience));
+        self.counted(held.map(|guard| Turn { _guard: guard }))
+    }
+
+    /// Adds a context, which starts in a directory.
+    pub async fn add_context(
+        &self,
+        session: &SessionLease,
+        directory: Option<String>,
+    ) -> Result<Context, Refusal> {
+        let directory = directory.unwrap_or_else(|| HOME.to_owned());
+        let found = self.look(session, &directory).await?;
+        if !found.is_ok_and(|entry| matches!(entry.kind, EntryKind::Dir | EntryKind::Link)) {
+            let text = format!("there is no directory `{directory}`");
+            return Err(Refusal::Unreadable(text));
+        }
+        let id = super::ids::random(16).map_err(|error| Failure::config(error.to_string()))?;
+        let context = Context { id, directory, runs: 0 };
+        let mut state = lock(&session.session().contexts.state);
+        if state.contexts.len() >= MAX_CONTEXTS {
+            return Err(Refusal::Quota(format!("contexts of a session: limit {MAX_CONTEXTS}")));
+        }
+        state.contexts.push(context.clone());
+        Ok(context)
+    }
+
+    /// Removes a context with its variables. The first one stays, without variables.
+    pub async fn remove_context(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
+        let _turn = self.hold(session).await?;
+        if id != FIRST && lock(&session.session().contexts.state).current == id {
+            self.prepare(session, FIRST, Vec::new()).await?;
+        }
+        self.forget(session, id).await?;
+        if id != FIRST {
+            let mut state = lock(&session.session().contexts.state);
+            state.contexts.retain(|context| context.id != id);
+        }
+        Ok(())
+    }
+
+    /// Forgets the variables of a context. Modules stay imported.
+    pub async fn restart_context(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
+        let _turn = self.hold(session).await?;
+        self.forget(session, id).await
+    }
+
+    async fn forget(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
+        let contexts = &session.session().contexts;
+        let context = contexts.get(id)?;
+        let is_current = lock(&contexts.state).current == id;
+        let arguments = vec![id.into(), is_current.into(), context.directory.into()];
+        done(self.call::<()>(session, FORGET, arguments).await?)?;
+        let mut state = lock(&contexts.state);
+        if let Some(context) = state.contexts.iter_mut().find(|context| context.id == id) {
+            context.runs = 0;
+        }
+        Ok(())
+    }
+
+    /// Runs code in a context, in the turn of the session, with variables of the environment for
+    /// this run. Returns the number of the run in the context, too.
+    pub async fn stream_in(
+        self: &Arc<Self>,
+        session: SessionLease,
+        turn: Turn,
+        context: Option<&str>,
+        environ: Vec<(String, String)>,
+        run: Run,
+    ) -> Result<(Streamed, u64), Refusal> {
+        let id = context.unwrap_or(FIRST);
+        self.prepare(&session, id, environ).await?;
+        let number = {
+            let mut state = lock(&session.session().contexts.state);
+            let context = state.contexts.iter_mut().find(|context| context.id == id);
+            let context = context.ok_or_else(|| Refusal::NoContext(id.to_owned()))?;
+            context.runs += 1;
+            context.runs
+        };
+        let held = self.held(&session, turn)?;
+        let Streamed { events, result } = self.stream(session, run).await?;
+        let result = Box::pin(async move {
+            let result = result.await;
+            held.end();
+            result
+        });
+        Ok((Streamed { events, result }, number))
+    }
+
+    /// Runs code in the turn of the session.
+    pub async fn run_in_turn(
+        self: &Arc<Self>,
+        session: &SessionLease,
+        run: Run,
+    ) -> Result<Execution, Refusal> {
+        let turn = self.hold(session).await?;
+        let held = self.held(session, turn)?;
+        let ran = self.run(session, run).await;
+        held.end();
+        ran
+    }
+
+    fn held(self: &Arc<Self>, session: &SessionLease, turn: Turn) -> Result<Held, Refusal> {
+        let entry = session.session().entry()?;
+        Ok(Held { node: Arc::clone(self), turn: Some((entry, turn)) })
+    }
+
+    /// Has the variables of a context, and those of the environment, in their places.
+    async fn prepare(
+        &self,
+        session: &SessionLease,
+        id: &str,
+        environ: Vec<(String, String)>,
+    ) -> Result<(), Refusal> {
+        let contexts = &session.session().contexts;
+        let context = contexts.get(id)?;
+        let current = lock(&contexts.state).current.clone();
+        if current != id {
+            let arguments = vec![current.into(), id.into(), context.directory.into()];
+            done(self.call::<()>(session, ENTER, arguments).await?)?;
+            id.clone_into(&mut lock(&contexts.state).current);
+        }
+        let has_environ = !environ.is_empty();
+        if has_environ || lock(&contexts.state).has_environ {
+            let environ = environ.into_iter().map(|(name, value)| (name, Value::from(value)));
+            done(self.call::<()>(session, SET_ENVIRON, vec![Value::dict(environ)]).await?)?;
+            lock(&contexts.state).has_environ = has_environ;
+        }
+        Ok(())
+    }
+}
+
+fn done(called: Result<(), Raised>) -> Result<(), Refusal> {
+    called.map_err(|Raised { type_name, message }| {
+        Refusal::Unreadable(format!("the session cannot do it: {type_name}: {message}"))
+    })
+}
+
+/// The turn of a run. If nobody waits for the run any more, the turn ends when the run has.
+struct Held {
+    node: Arc<Node>,
+    turn: Option<(Arc<SessionEntry>, Turn)>,
+}
+
+impl Held {
+    /// Ends the turn of a run that has ended.
+    fn end(mut self) {
+        self.turn = None;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some((session, turn)) = self.turn.take() {
+            let node = Arc::clone(&self.node);
+            tokio::spawn(async move {
+                // It is answered once the run has ended.
+                let _ = node.ask(|reply| Some(Service::cancel(&session, reply))).await;
+                drop(turn);
+            });
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a run of a node says while it runs: to who listens, or to nobody.
+
+use std::sync::Arc;
+
+use isolet::{Stream, Value};
+use opentelemetry::trace::SpanContext;
+use prometheus_client::metrics::counter::Counter;
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::traces::Traces;
+use crate::core::{Display, Kept, Listener};
+
+/// How many events of a run wait for who listens. Then the guest waits.
+const MAX_EVENTS: usize = 32;
+
+/// What a run says while it runs.
+#[derive(Debug)]
+pub enum Event {
+    Output(Stream, String),
+    Display(Display),
+    /// The guest calls a tool of the client.
+    Call {
+        call: u64,
+        tool: String,
+        arguments: Value,
+    },
+    /// Nobody waits for a call any more.
+    Uncall(u64),
+}
+
+/// The events of a run. When this is dropped, nobody listens any more.
+pub struct Events(mpsc::Receiver<Event>);
+
+impl Events {
+    /// Waits for the next event.
+    pub async fn next(&mut self) -> Option<Event> {
+        self.0.recv().await
+    }
+
+    /// Returns an event that has come already.
+    pub fn try_next(&mut self) -> Option<Event> {
+        self.0.try_recv().ok()
+    }
+}
+
+/// Who passes the events of a run on.
+pub(crate) struct Hears {
+    sender: mpsc::Sender<Event>,
+    /// The span of the run.
+    run: Option<SpanContext>,
+    traces: Arc<Traces>,
+    /// Counts the calls that are passed on.
+    tool_calls: Counter,
+}
+
+impl Hears {
+    /// Returns who passes the events of a run on that has this span, and what receives them.
+    pub(crate) fn new(
+        run: Option<SpanContext>,
+        traces: Arc<Traces>,
+        tool_calls: Counter,
+    ) -> (Self, Events) {
+        let (sender, receiver) = mpsc::channel(MAX_EVENTS);
+        (Self { sender, run, traces, tool_calls }, Events(receiver))
+    }
+
+    /// Passes an event on. Waits while there are too many. Returns `false` if nobody listens.
+    fn tell(&self, event: Event) -> bool {
+        match self.sender.try_send(event) {
+            Ok(()) => true,
+            Err(TrySendError::Closed(_)) => false,
+            Err(TrySendError::Full(event)) => {
+                // The thread may be one of those that carry out all requests.
+                tokio::task::block_in_place(|| self.sender.blocking_send(event)).is_ok()
+            }
+        }
+    }
+}
+
+impl Listener for Hears {
+    fn has_room(&self) -> bool {
+        self.sender.capacity() > 0 || self.sender.is_closed()
+    }
+
+    fn output(&self, stream: Stream, text: String) {
+        self.tell(Event::Output(stream, text));
+    }
+
+    fn display(&self, display: Display) {
+        self.tell(Event::Display(display));
+    }
+
+    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
+        let traced = self.traces.call(self.run.clone(), tool);
+        let is_told = self.tell(Event::Call { call, tool: tool.to_owned(), arguments });
+        is_told.then(|| {
+            self.tool_calls.inc();
+            Kept(Some(Box::new(traced)))
+        })
+    }
+
+    fn uncall(&self, call: u64) {
+        // Without waiting: who is too slow learns it from the end of the run.
+        let _ = self.sender.try_send(Event::Uncall(call));
+    }
+}
+
+/// Nobody who listens.
+pub(crate) struct Nobody;
+
+impl Listener for Nobody {
+    fn has_room(&self) -> bool {
+        true
+    }
+
+    fn output(&self, _: Stream, _: String) {}
+
+    fn display(&self, _: Display) {}
+
+    fn call(&self, _: u64, _: &str, _: Value) -> Option<Kept> {
+        None
+    }
+
+    fn uncall(&self, _: u64) {}
+}

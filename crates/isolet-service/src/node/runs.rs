@@ -1,0 +1,139 @@
+//! Runs of a node's sessions: their turns, their results, and what they say while they run.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::audit::AuditRecord;
+use super::replies::{Events, Hears, Nobody};
+use super::run_gate::Pass;
+use super::session::SessionLease;
+use super::traces::Traced;
+use super::{Awaited, Node, OnDrop, Refusal};
+use crate::core::{Answer, Command, Execution, Failure, Listener, Reason, Run, SessionEntry};
+use isolet::internals::lock;
+
+/// A run that is listened to.
+pub struct Streamed {
+    pub events: Events,
+    pub result: futures_util::future::BoxFuture<'static, Result<Execution, Refusal>>,
+}
+
+impl Node {
+    /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
+    pub async fn run(&self, session: &SessionLease, run: Run) -> Result<Execution, Refusal> {
+        let traced = self.traces.run(&session.session().traced, session.handle());
+        let pass = self.turn(session).await?;
+        self.finish(session, run, Arc::new(Nobody), traced, pass).await
+    }
+
+    /// As [`run`](Self::run), with what the run says while it runs.
+    pub async fn stream(
+        self: &Arc<Self>,
+        session: SessionLease,
+        run: Run,
+    ) -> Result<Streamed, Refusal> {
+        let traced = self.traces.run(&session.session().traced, session.handle());
+        let pass = self.turn(&session).await?;
+        let counter = self.metrics.tool_calls();
+        let (hears, events) = Hears::new(traced.context(), Arc::clone(&self.traces), counter);
+        let node = Arc::clone(self);
+        let result =
+            Box::pin(
+                async move { node.finish(&session, run, Arc::new(hears), traced, pass).await },
+            );
+        Ok(Streamed { events, result })
+    }
+
+    /// Waits for the tenant's turn to run code.
+    async fn turn(&self, session: &SessionLease) -> Result<Pass, Refusal> {
+        let tenant = &session.session().tenant;
+        // An answer more, where others are not read, would not be read either.
+        self.check_in_flight(tenant, 1)?;
+        self.counted(self.audit.check(&tenant.name))?;
+        let (patience, since) = (self.settings.queue_time, Instant::now());
+        let entering = self.runs.enter(&tenant.name, tenant.quotas.runs);
+        let entered = tokio::time::timeout(patience, entering).await;
+        self.metrics.waited(since);
+        let entered = self.counted(match entered {
+            Ok(entered) => entered.map_err(Refusal::from),
+            Err(_) => Err(Refusal::Waited(Awaited::Run, patience)),
+        })?;
+        // Many have waited for those whose answers there are now.
+        self.check_in_flight(tenant, 1)?;
+        Ok(entered)
+    }
+
+    async fn finish(
+        &self,
+        session: &SessionLease,
+        run: Run,
+        listener: Arc<dyn Listener>,
+        mut traced: Traced,
+        pass: Pass,
+    ) -> Result<Execution, Refusal> {
+        let entry = session.session().entry()?;
+        // Its place among the runs is taken until it has ended, also if nobody waits for it.
+        let cancelled = OnDrop::cancel(&entry, pass);
+        let since = Instant::now();
+        let answer = self.execute(&entry, run, listener).await;
+        if let Ok(execution) = &answer {
+            // Before another run begins.
+            self.count_result(&session.session().tenant, execution);
+        }
+        cancelled.disarm();
+        let outcome = match &answer {
+            Ok(execution) => execution.status.name(),
+            Err(_) => "refused",
+        };
+        self.metrics.ran(outcome, since);
+        traced.ended(outcome);
+        let tenant = &session.session().tenant.name;
+        self.audit.write(tenant, session.handle(), &AuditRecord::Ran(outcome));
+        if let Ok(execution) = &answer {
+            lock(&session.session().use_so_far).add(&execution.usage);
+        }
+        let is_over = match &answer {
+            Ok(execution) => execution.session_ended,
+            Err(failure) => !failure.session_alive,
+        };
+        if is_over {
+            let (kind, reason) = match &answer {
+                Ok(execution) => ("ended", ended(execution)),
+                Err(failure) => (failure.kind.name(), failure.message.clone()),
+            };
+            self.remove(session, kind, Reason::Ended(reason)).await;
+        }
+        Ok(answer?)
+    }
+
+    /// Runs code in a session of the service.
+    async fn execute(
+        &self,
+        session: &Arc<SessionEntry>,
+        run: Run,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Execution, Failure> {
+        let begin = |reply| self.service.carry_out(session, Command::Run { run, listener, reply });
+        let mut execution = self.ask(begin).await?;
+        if let Some(termination) = &mut execution.termination
+            && self.has_clients.load(std::sync::atomic::Ordering::Relaxed)
+        {
+            self.discretion.hide_own(&mut termination.message);
+        }
+        Ok(execution)
+    }
+
+    /// Answers a call of a tool. Returns `false` if none of this session waits for it.
+    pub fn answer(&self, session: &SessionLease, call: u64, answer: Answer) -> bool {
+        let entry = session.session().entry();
+        entry.is_ok_and(|entry| self.service.answer(call, Some(&entry), answer))
+    }
+}
+
+/// Says why a session is over, by the execution of its last run.
+fn ended(execution: &Execution) -> String {
+    match &execution.termination {
+        Some(termination) => format!("it has ended: {}", termination.message),
+        None => "it has ended with its last run".to_owned(),
+    }
+}

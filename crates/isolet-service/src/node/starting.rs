@@ -1,0 +1,164 @@
+//! Starts of sessions: what has to be free, how long a client waits for it, and the start itself.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use isolet::Value;
+
+use super::audit::AuditRecord;
+use super::packages::Ready;
+use super::places::Place;
+use super::run_gate::QueueIsFull;
+use super::session::{NewSession, NodeSession, OwnSession, SessionLease};
+use super::tenants::Tenant;
+use super::{Node, OnDrop, REMOVED, Refusal, gone};
+use crate::core::{Failure, Reason, Reply, SessionEntry};
+
+/// Why a session ends whose start is not in the audit log.
+const UNLOGGED: &str = "its start could not be logged";
+
+impl Node {
+    /// Starts a session. If `key` is given, sending the same again finds the same session.
+    pub async fn create(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        key: Option<&str>,
+    ) -> Result<SessionLease, Refusal> {
+        let Some(key) = key else {
+            return self.create_patiently(tenant, new, Duration::ZERO).await;
+        };
+        let creation = self.creations.of(&tenant.name, key, &new)?;
+        let start = async || {
+            let session = Box::pin(self.start(tenant, new, Duration::ZERO)).await?;
+            Ok::<_, Refusal>(session.handle().to_owned())
+        };
+        let id = self.counted(creation.id.get_or_try_init(start).await)?;
+        self.table.get(&tenant.name, id).map_err(gone)
+    }
+
+    /// As [`create`](Self::create). While there is no room, waits for it in line, at most for
+    /// `patience`.
+    pub(crate) async fn create_patiently(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<SessionLease, Refusal> {
+        // On the heap, because all that waits has its state.
+        self.counted(Box::pin(self.start(tenant, new, patience)).await)
+    }
+
+    /// Creates a session for one request. Waits for room, at most for `patience`.
+    pub async fn create_own(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<OwnSession, Refusal> {
+        let used = self.create_patiently(tenant, new, patience).await?;
+        Ok(OwnSession { node: Arc::clone(self), used })
+    }
+
+    async fn start(
+        &self,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        patience: Duration,
+    ) -> Result<SessionLease, Refusal> {
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        self.audit.check(&tenant.name)?;
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, new.policy, &new.grants)?;
+        policy.audit |= self.audit.is_on();
+        let deadline = self.deadline(new.ttl)?;
+        let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
+        let ready = self.make_ready(&tenant.name, &policy).await?;
+        let slot = self.places.take(tenant, patience).await?;
+        if self.is_draining() {
+            return Err(Refusal::Draining);
+        }
+        let (id, since) = (self.next_id()?, Instant::now());
+        let traced = self.traces.session(&tenant.name, &id);
+        let path = from.as_ref().map(|(saved, _)| saved.path());
+        let entry = self.open((&tenant.name, &id), ready, (new.inputs, path)).await?;
+        self.metrics.started(since);
+        let session = NodeSession {
+            tenant: Arc::clone(tenant),
+            policy,
+            created: SystemTime::now(),
+            deadline: Mutex::new(deadline),
+            pauses_at_end: new.pauses_at_end,
+            resumes_on_use: new.resumes_on_use,
+            metadata: new.metadata,
+            place: Mutex::new(Place::Awake { session: entry, _slot: slot }),
+            contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
+            use_so_far: Mutex::default(),
+            ended: self.sockets.ending(),
+            traced,
+        };
+        self.admit(id, session).await
+    }
+
+    /// Starts a session as the configuration wants them and ends it, to see whether that works.
+    pub async fn check(&self) -> Result<(), Refusal> {
+        let own = (self.name(), "check");
+        let ready = self.make_ready(self.name(), &self.settings.policy).await?;
+        let entry = self.open(own, ready, (Vec::new(), None)).await?;
+        self.end_entry(&entry).await;
+        Ok(())
+    }
+
+    pub(crate) fn next_id(&self) -> Result<String, Failure> {
+        self.ids.next().map_err(|error| Failure::config(error.to_string()))
+    }
+
+    /// Has the table have a session that has started.
+    pub(crate) async fn admit(
+        &self,
+        id: String,
+        session: NodeSession,
+    ) -> Result<SessionLease, Refusal> {
+        // The table has room for as many.
+        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
+        let tenant = Arc::clone(&session.tenant);
+        self.audit.write(&tenant.name, &id, &AuditRecord::Created);
+        let used = room.fill_again(&tenant.name, id, session);
+        // If that could not be written, nobody may use it.
+        if let Err(refusal) = self.audit.check(&tenant.name) {
+            self.remove(&used, "closed", Reason::Ended(UNLOGGED.to_owned())).await;
+            return Err(refusal);
+        }
+        // Only now: a tenant that is removed later finds the session in the table.
+        if let Err(refusal) = self.current(&tenant) {
+            self.remove(&used, "closed", Reason::Ended(REMOVED.to_owned())).await;
+            return Err(refusal);
+        }
+        Ok(used)
+    }
+
+    /// Opens a session of a tenant, with this id, at the service: with variables, or from a file.
+    pub(crate) async fn open(
+        &self,
+        (tenant, id): (&str, &str),
+        ready: Ready,
+        begun: (Vec<(String, Value)>, Option<String>),
+    ) -> Result<Arc<SessionEntry>, Failure> {
+        // Starting is work for a processor: more at once would all take longer.
+        let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
+        let (reply, answer) = Reply::channel();
+        let owner = self.owner(tenant, id);
+        let (session, work) = self.service.open(&ready.sandbox, owner, begun, reply);
+        let abandoned = OnDrop::close(&self.service, &session);
+        work.spawn();
+        self.received(answer).await?;
+        abandoned.disarm();
+        Ok(session)
+    }
+}
+
+/// The failure of a start whose turn never comes.
+pub(crate) fn no_turn(QueueIsFull(waiting): QueueIsFull) -> Failure {
+    Failure::config(format!("waiting starts of this key: limit {waiting}"))
+}

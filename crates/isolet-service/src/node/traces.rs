@@ -1,0 +1,82 @@
+//! Traces of a node: a span for each session, run, and call of a tool.
+
+use opentelemetry::global::{BoxedSpan, BoxedTracer};
+use opentelemetry::trace::{Span, SpanContext, SpanKind, Status, TraceContextExt, Tracer};
+use opentelemetry::{Context, KeyValue};
+
+tokio::task_local! {
+    /// What the request at hand is a part of for its client.
+    static PARENT: SpanContext;
+}
+
+/// Does what a request asks for as a part of what its client does.
+pub async fn within<F: Future>(parent: SpanContext, work: F) -> F::Output {
+    PARENT.scope(parent, work).await
+}
+
+/// Makes spans, if they are wanted.
+#[derive(Default)]
+pub(crate) struct Traces {
+    tracer: Option<BoxedTracer>,
+}
+
+/// A span, which ends when it is dropped. Nothing if no traces are wanted.
+#[derive(Default)]
+pub(crate) struct Traced(Option<BoxedSpan>);
+
+impl Traces {
+    pub(crate) fn new(tracer: Option<BoxedTracer>) -> Self {
+        Self { tracer }
+    }
+
+    /// Begins the span of a session.
+    pub(crate) fn session(&self, tenant: &str, id: &str) -> Traced {
+        let attributes = [("isolet.tenant", tenant), ("isolet.session", id)];
+        self.start("session", SpanKind::Server, None, attributes)
+    }
+
+    /// Begins the span of a run in a session.
+    pub(crate) fn run(&self, session: &Traced, id: &str) -> Traced {
+        self.start("run", SpanKind::Server, session.context(), [("isolet.session", id)])
+    }
+
+    /// Begins the span of a call of a tool.
+    pub(crate) fn call(&self, run: Option<SpanContext>, tool: &str) -> Traced {
+        self.start("tool_call", SpanKind::Client, run, [("isolet.tool", tool)])
+    }
+
+    /// A span of what the client's request is a part of; if it says nothing of that, of `else_of`.
+    fn start<const N: usize>(
+        &self,
+        name: &'static str,
+        kind: SpanKind,
+        else_of: Option<SpanContext>,
+        attributes: [(&'static str, &str); N],
+    ) -> Traced {
+        let Some(tracer) = &self.tracer else { return Traced::default() };
+        let asked = PARENT.try_with(Clone::clone).ok().filter(SpanContext::is_valid);
+        let context = match asked.or(else_of) {
+            Some(parent) => Context::new().with_remote_span_context(parent),
+            None => Context::new(),
+        };
+        let attributes = attributes.map(|(name, value)| KeyValue::new(name, value.to_owned()));
+        let span = tracer.span_builder(name).with_kind(kind).with_attributes(attributes);
+        Traced(Some(span.start_with_context(tracer, &context)))
+    }
+}
+
+impl Traced {
+    pub(crate) fn context(&self) -> Option<SpanContext> {
+        self.0.as_ref().map(|span| span.span_context().clone())
+    }
+
+    /// Says how it ended, which is an error of the node if it was refused.
+    pub(crate) fn ended(&mut self, outcome: &str) {
+        if let Some(span) = &mut self.0 {
+            span.set_attribute(KeyValue::new("isolet.outcome", outcome.to_owned()));
+            if matches!(outcome, "refused" | "terminated") {
+                span.set_status(Status::error(outcome.to_owned()));
+            }
+        }
+    }
+}

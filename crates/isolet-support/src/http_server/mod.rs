@@ -1,0 +1,246 @@
+//! The HTTP server of the command: connections that are bounded in number and in time, and answers
+//! by a function. What is answered, and who is known, is the caller's.
+
+mod connections;
+mod io;
+mod listener;
+mod portions;
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::process::{Resource, getrlimit};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use self::connections::{Connections, Place, State};
+use self::io::Watched;
+pub use self::listener::Listener;
+use self::portions::Portions;
+
+/// How much of a connection is kept in memory: the longest head of a request.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The most connections of clients that are not known.
+const MAX_STRANGERS: usize = 512;
+
+/// How many connections there may be, and how long they may be silent.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The most connections. A further one ends one that is silent, or waits.
+    pub connections: usize,
+    /// The most of those whose client is not known: a further one ends the oldest of them.
+    pub strangers: usize,
+    /// How long the head of a request may take, and the time between two requests.
+    pub head: Duration,
+    /// How long a client may take no byte of its answer.
+    pub unread: Duration,
+}
+
+impl Limits {
+    /// At most `connections`, and no more than half the descriptors that this process may have:
+    /// the others are for what the requests are about.
+    pub fn new(connections: usize) -> Self {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let half = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
+        let connections = connections.min(half).max(2);
+        Self {
+            connections,
+            strangers: (connections / 2).min(MAX_STRANGERS),
+            head: Duration::from_mins(1),
+            unread: Duration::from_mins(1),
+        }
+    }
+}
+
+/// The connection of a request, which its extensions have.
+#[derive(Clone)]
+pub struct Peer(Arc<State>);
+
+impl Peer {
+    /// Marks the client as known. Its connection is not ended for one of somebody else while a
+    /// request is under way.
+    pub fn is_known(&self) {
+        self.0.trust();
+    }
+}
+
+/// In the extensions of an answer: its client may take as long as it wants to read it, because
+/// what is not read makes its source wait.
+#[derive(Clone, Copy)]
+pub struct Patient;
+
+/// Answers requests until `end` is cancelled, and then those that are under way.
+pub async fn serve<A, F, B>(listener: Listener, limits: Limits, end: CancellationToken, answer: A)
+where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let connections = Connections::new(limits);
+    let (open, mut closed) = mpsc::channel::<()>(1);
+    let accepting = async {
+        loop {
+            match listener.accept().await {
+                Ok(stream) => {
+                    let place = connections.place().await;
+                    let served = connection(stream, place, limits, end.clone(), answer.clone());
+                    let open = open.clone();
+                    tokio::spawn(async move {
+                        served.await;
+                        drop(open);
+                    });
+                }
+                Err(error) if listener::is_of_the_client(&error) => {}
+                // There is no descriptor, or no memory, for another one.
+                Err(_) => connections.make_room().await,
+            }
+        }
+    };
+    tokio::select! {
+        never = accepting => never,
+        () = end.cancelled() => {}
+    }
+    drop((listener, open));
+    // It fails once nobody can send.
+    closed.recv().await;
+}
+
+/// Answers the requests of a connection.
+async fn connection<A, F, B>(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    place: Place,
+    limits: Limits,
+    end: CancellationToken,
+    answer: A,
+) where
+    A: Fn(Request<Incoming>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let state = Arc::clone(place.state());
+    let service = service_fn({
+        let state = Arc::clone(&state);
+        move |mut request: Request<Incoming>| {
+            let busy = Busy::of(&state);
+            request.extensions_mut().insert(Peer(Arc::clone(&state)));
+            let answer = answer(request);
+            async move {
+                let response = answer.await;
+                if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    busy.0.keep();
+                }
+                busy.0.be_patient(response.extensions().get::<Patient>().is_some());
+                Ok::<_, Infallible>(response.map(|body| Portions::new(body, busy)))
+            }
+        }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(BUFFER_BYTES)
+        .serve_connection(TokioIo::new(Watched::new(stream, place, limits.unread)), service)
+        .with_upgrades();
+    let mut served = pin!(served);
+    let mut is_ending = false;
+    loop {
+        tokio::select! {
+            // A client that breaks off is nobody's failure.
+            _ = served.as_mut() => return,
+            () = state.told_to_end() => return,
+            () = end.cancelled(), if !is_ending => {
+                is_ending = true;
+                served.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+/// A request under way, until its answer has been written.
+struct Busy(Arc<State>);
+
+impl Busy {
+    fn of(state: &Arc<State>) -> Self {
+        state.begin();
+        Self(Arc::clone(state))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use http_body_util::Full;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixStream;
+
+    use super::*;
+
+    /// More than the buffers of a socket take.
+    const LARGE: usize = 16 << 20;
+
+    /// How long a test waits for what it expects.
+    const LONGEST: Duration = Duration::from_mins(1);
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_read_is_cut_off_unless_its_source_waits_for_its_client() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("socket");
+        let listener = Listener::unix(UnixListener::bind(&path).unwrap()).unwrap();
+        let unread = Duration::from_millis(20);
+        let limits = Limits { connections: 4, strangers: 4, head: LONGEST, unread };
+        let answer = async |request: Request<Incoming>| {
+            let mut response = Response::new(Full::new(Bytes::from(vec![b'x'; LARGE])));
+            if request.uri().path() == "/patient" {
+                response.extensions_mut().insert(Patient);
+            }
+            response
+        };
+        let end = CancellationToken::new();
+        let served = tokio::spawn(serve(listener, limits, end.clone(), answer));
+        let ask = async |path_of_it: &str| {
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            let head = format!("GET {path_of_it} HTTP/1.1\r\nconnection: close\r\n\r\n");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            // The answer has begun.
+            assert_eq!(stream.read_u8().await.unwrap(), b'H');
+            stream
+        };
+        let read = async |mut stream: UnixStream| {
+            let mut all = Vec::new();
+            // What was cut off may be an error.
+            let _ = tokio::time::timeout(LONGEST, stream.read_to_end(&mut all)).await.unwrap();
+            all.len()
+        };
+        let patient = ask("/patient").await;
+        let other = ask("/other").await;
+        // It ends although nobody reads. The patient one has waited for longer by then.
+        let hung_up = async {
+            while !other.ready(tokio::io::Interest::WRITABLE).await.unwrap().is_write_closed() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::time::timeout(LONGEST, hung_up).await.unwrap();
+        assert!(read(other).await < LARGE);
+        assert!(read(patient).await > LARGE);
+        end.cancel();
+        tokio::time::timeout(LONGEST, served).await.unwrap().unwrap();
+    }
+}
