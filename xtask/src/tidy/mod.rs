@@ -54,8 +54,8 @@ const TOP_LEVEL: &[&str] = &[
 
 /// The only files with unsafe code. The first lines of each give the reason.
 const UNSAFE_FILES: &[&str] = &[
-    "src/cli/heap.rs",
-    "src/cli/signal_mask.rs",
+    "crates/isolet-cli/src/kit/heap.rs",
+    "crates/isolet-cli/src/kit/signal_mask.rs",
     "src/isolate/allocator.rs",
     "src/isolate/native_code.rs",
     "src/isolate/restore.rs",
@@ -82,7 +82,7 @@ const UNSAFE_FILES: &[&str] = &[
 const ENGINE: &str = "src/isolate/";
 
 /// The folders that programs embed, which know nothing of the command's options.
-const WITHOUT_OPTIONS: &[&str] = &["src/cli/mcp/server/"];
+const WITHOUT_OPTIONS: &[&str] = &["crates/isolet-mcp/src/server/"];
 
 /// The folders of `src/`, from the lowest up, each with the folders that its files may name by
 /// `crate::`. All of these precede the folder in this list, so that no folders depend on each other
