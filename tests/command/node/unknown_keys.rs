@@ -257,9 +257,9 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn what_clients_send_refuses_unknown_keys_but_for_the_protocols_that_need_them() {
-    let http = root().join("crates/isolet-cli/src/serve/http");
+    let http = root().join("crates/isolet-serve/src/http");
     let mut files = Vec::new();
-    sources(&root().join("crates/isolet-cli/src/serve"), &mut files);
+    sources(&root().join("crates/isolet-serve/src"), &mut files);
     sources(&root().join("src/service"), &mut files);
     let mut found = Vec::new();
     for file in &files {
