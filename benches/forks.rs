@@ -1,5 +1,6 @@
-//! Forks a session many times, one after another and at once: `cargo bench --bench forks --
-//! [--forks N] [--copies N]`. Fails if something of an ended copy is left.
+//! Forks a session many times, one after another and at once:
+//! `cargo bench -p isolet-cli --bench forks -- [--forks N] [--copies N]`. Fails if something of an
+//! ended copy is left.
 //!
 //! By default it runs briefly, as part of `cargo bench`. The numbers in `docs/performance.md` are
 //! those of `--forks 10000 --copies 1000`.

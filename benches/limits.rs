@@ -1,6 +1,6 @@
 //! Measures how long after its deadline a run ends, for various guests, and what a thousand
-//! sessions leave behind. `cargo bench --bench limits -- [--runs N] [--sessions N]
-//! [thread|process]`
+//! sessions leave behind:
+//! `cargo bench -p isolet-cli --bench limits -- [--runs N] [--sessions N] [thread|process]`
 //!
 //! By default it runs briefly, as part of `cargo bench`. The numbers in the README are those of
 //! `--runs 200 --sessions 1000`, which takes ten minutes.

@@ -1,5 +1,5 @@
-//! Benchmarks of isolet with criterion: `cargo bench --bench main -- [FILTER]`. For a comparison
-//! with its peers: `cargo xtask bench`.
+//! Benchmarks of isolet with criterion: `cargo bench -p isolet-cli --bench main -- [FILTER]`. For
+//! a comparison with its peers: `cargo xtask bench`.
 //!
 //! The groups are `start`, `run`, `value`, `tool` and `output`, for both isolations, and `policy`,
 //! which needs neither.

@@ -1,5 +1,5 @@
-//! Measures many sessions in one engine, and many per minute: `cargo bench --bench scale --
-//! [--sessions N,N] [--seconds S] [thread|process]`
+//! Measures many sessions in one engine, and many per minute:
+//! `cargo bench -p isolet-cli --bench scale -- [--sessions N,N] [--seconds S] [thread|process]`
 //!
 //! Sessions in workers are measured twice: threads read what the workers send, and the runtime's
 //! event loop (`EngineBuilder::event_loop`).

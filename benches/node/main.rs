@@ -1,6 +1,6 @@
 //! Measures a node of `isolet serve --listen` beside the library in a process of its own, by the
 //! processor time of each with its workers:
-//! `cargo bench --bench node -- [--rounds N] [--age SECONDS] [--sessions N]`
+//! `cargo bench -p isolet-cli --bench node -- [--rounds N] [--age SECONDS] [--sessions N]`
 //!
 //! Both do the same work in turns, each in a control group, which counts the time of processes that
 //! have ended, too. The client's time counts for neither. Then one tenant floods a node, and the
