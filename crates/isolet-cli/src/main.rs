@@ -39,8 +39,9 @@ use crate::show::{exit, report};
 #[derive(Parser)]
 #[command(name = "isolet", version, long_version = version::long(), max_term_width = 100)]
 struct Cli {
-    /// Directory of the Pyodide assets [default: `$ISOLET_ASSETS`, or the checkout that isolet was
-    /// built in, or the user's cache directory]
+    /// Directory of the Pyodide assets [default: `$ISOLET_ASSETS`, or `share/isolet/assets` beside
+    /// the program's directory, or the checkout that isolet was built in, or the user's cache
+    /// directory]
     #[arg(long, global = true, value_name = "DIR")]
     assets: Option<PathBuf>,
     #[command(subcommand)]
