@@ -14,7 +14,7 @@ from dspy.primitives.code_interpreter import CodeExecutionError, FinalOutput
 
 built = pathlib.Path(__file__).parent.parent / "target/fast-build/isolet"
 isolet = os.environ.get("ISOLET_BIN") or (str(built) if built.exists() else shutil.which("isolet"))
-assert isolet, "there is no isolet: `cargo xtask setup` or `cargo install` makes one"
+assert isolet, "there is no isolet: `cargo xtask setup` makes one"
 
 
 def search(query: str, limit: int = 2) -> list:

@@ -37,7 +37,7 @@
 //! A [`Tool`] is a host function that the guest's Python calls like its own. A [`ToolModule`] has
 //! tools that the guest imports. A [`Value`] is plain data that crosses in either direction;
 //! [`to_value`] and [`from_value`] convert it from and to any serde type. The [`profile`] module
-//! offers the interfaces of other executors. With the feature `mcp`, the tools can be those of MCP
+//! offers the interfaces of other executors. The crate `isolet-mcp` makes tools of those of MCP
 //! servers.
 //!
 //! A Python exception and a limit that ends a run are outcomes; an [`Error`] means that the host
@@ -126,12 +126,18 @@
 //! | name | what it adds | default |
 //! |-|-|-|
 //! | `engine` | V8: sessions on threads, programs that are their own workers ([`init`]) | yes |
-//! | `mcp` | tools of MCP servers: the module `mcp` | with `cli` |
-//! | `cli` | the `isolet` command and the download of assets; needs `engine` and `mcp` | yes |
+//! | `fuzzing` | the checks of isolet's fuzz targets and an allocator that counts; not an API | no |
 //!
 //! Without `engine`, neither V8 nor `deno_core` is compiled. Sessions run in workers of the
 //! installed command `isolet` of the same version, which also makes the memory image when there is
 //! none. [`Isolation::Thread`] is refused with [`ErrorKind::Config`].
+//!
+//! # Other crates
+//!
+//! `isolet-cli` is the `isolet` command. `isolet-mcp` is for programs: MCP servers as the source of
+//! tools, a language model as a tool, and with its feature `server` the server of `isolet mcp`.
+//! `isolet-serve` has the server of `isolet serve`. `isolet-service` and `isolet-support` are parts
+//! of these and no API. All have the version of this crate.
 
 #![cfg_attr(
     not(feature = "engine"),
