@@ -1,5 +1,6 @@
 //! Measures how costs grow with the size of values, the number of tools, and the number of mounts:
-//! `cargo bench -p isolet-cli --bench growth -- [--full] [values] [tools] [mounts] [thread|process]`
+//! `cargo bench -p isolet-cli --bench growth -- [--full] [values] [tools] [mounts]
+//! [thread|process]`
 //!
 //! By default it runs briefly, as part of `cargo bench`; `--full` takes minutes. How costs grow
 //! with the number of sessions is measured by `scale`.

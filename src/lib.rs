@@ -126,7 +126,7 @@
 //! | name | what it adds | default |
 //! |-|-|-|
 //! | `engine` | V8: sessions on threads, programs that are their own workers ([`init`]) | yes |
-//! | `fuzzing` | the checks of isolet's fuzz targets and an allocator that counts; not an API | no |
+//! | `fuzzing` | the checks of isolet's fuzz targets, and an allocator that counts; no API | no |
 //!
 //! Without `engine`, neither V8 nor `deno_core` is compiled. Sessions run in workers of the
 //! installed command `isolet` of the same version, which also makes the memory image when there is
