@@ -86,7 +86,7 @@ fn engine_outside_its_directory_is_found() {
             "src/data/a.rs:4: names `v8::` outside `src/isolate/`",
         ],
     );
-    check("src/data/a.rs", "//! x\nuse crate::rusty_v8::x;\n", &[]);
+    check("src/lib.rs", "//! x\nuse crate::rusty_v8::x;\n", &[]);
 }
 
 #[test]
