@@ -1,4 +1,5 @@
-//! What isolet's other crates need of the library. Not a part of its API: any version may change it.
+//! What isolet's other crates need of the library. Not a part of its API: any version may change
+//! it.
 
 pub use crate::data::invisible::is_invisible;
 pub use crate::data::tool::name::is_identifier;

@@ -17,6 +17,9 @@ const HEADER_BYTES: usize = 8;
 /// The unit in which the memory is compared.
 pub(crate) const PAGE: usize = 4096;
 
+/// A page in which nothing was written.
+static ZEROS: [u8; PAGE] = [0; PAGE];
+
 /// The unit in which a page's changes are written: a page has as many as a number has bits.
 const PART: usize = PAGE / u64::BITS as usize;
 
@@ -151,16 +154,13 @@ fn put_changes(before: Option<&[u8]>, now: &[u8], out: &mut Vec<u8>) {
     let mut changed: u64 = 0;
     let mut before = before.map(|page| page.as_chunks::<PART>().0.iter());
     for (nth, part) in now.as_chunks::<PART>().0.iter().enumerate() {
-        let mut difference = *part;
-        if let Some(before) = before.as_mut().and_then(Iterator::next) {
-            for (byte, before) in difference.iter_mut().zip(before) {
-                *byte ^= before;
-            }
+        let before = before.as_mut().and_then(Iterator::next).unwrap_or(&[0; PART]);
+        // Most parts are as they were, and comparing is quick.
+        if part == before {
+            continue;
         }
-        if difference != [0; PART] {
-            changed |= 1 << nth;
-            out.extend_from_slice(&difference);
-        }
+        changed |= 1 << nth;
+        out.extend(part.iter().zip(before).map(|(byte, before)| byte ^ before));
     }
     if let Some(place) = out.first_chunk_mut() {
         *place = changed.to_le_bytes();
@@ -201,7 +201,7 @@ impl<'a> Base<'a> {
 }
 
 fn is_zero(page: &[u8]) -> bool {
-    page.iter().all(|byte| *byte == 0)
+    page == ZEROS
 }
 
 /// Reads a saved session that the host hands out in pieces.

@@ -60,7 +60,8 @@ pub(crate) fn program() -> Result<PathBuf> {
     // Uses the release profile, and strips symbols only when linking this program. Its dependencies
     // are not compiled again, and tests and benchmarks keep their symbols.
     let mut cargo = process::cargo();
-    cargo.args(["rustc", "--release", "--locked", "--bin", "isolet"]);
+    cargo.args(["rustc", "--release", "--locked", "--package", process::COMMAND]);
+    cargo.args(["--bin", "isolet"]);
     cargo.args(["--", "-C", "strip=symbols"]);
     process::check(with_commit(&mut cargo))?;
     Profile::Release.built("isolet")

@@ -75,7 +75,7 @@ Usage: cargo xtask COMMAND
   wheel                 make target/wheels/isolet-VERSION-....whl: the Python package with the command and Pyodide
   mcpb                  make target/mcpb/isolet-VERSION-PLATFORM.mcpb: the command and Pyodide, for Claude Desktop
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
-  tidy                  check the rules of the house that no compiler knows
+  tidy [--figures]      check the rules of the house that no compiler knows; or print how the crates are built
   lint                  look for mistakes in the JavaScript and the Python; installs linters into target/lint
   generate              write js/ops.d.ts, and the modules of the Python package that others for asyncio give
   book                  make target/book/html of docs/, with search; installs mdbook into target/mdbook
@@ -127,6 +127,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["wheel"] => wheel::run(wheel::Purpose::Publishing).map(|_| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
+        ["tidy", "--figures"] => tidy::figures().map(|()| ExitCode::SUCCESS),
         ["lint"] => lint::run(),
         ["generate"] => generate::run(),
         ["deny"] => deny::run(),

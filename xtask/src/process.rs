@@ -17,6 +17,9 @@ pub(crate) fn assets_dir() -> PathBuf {
     root().join("pyodide-assets/dist")
 }
 
+/// The package of the command `isolet`.
+pub(crate) const COMMAND: &str = "isolet-cli";
+
 /// Returns cargo's target directory.
 ///
 /// Cargo puts this program into `TARGET_DIR/debug`, however the target directory was chosen.

@@ -25,6 +25,12 @@ pub(crate) fn release() -> Result<()> {
 
 fn build(cargo: &mut Command, profile: Profile) -> Result<()> {
     vendored_v8::ensure()?;
-    process::check(cargo.args(["build", "--profile", profile.name(), "--bin", "isolet"]))?;
+    process::check(cargo.args([
+        "build",
+        "--profile",
+        profile.name(),
+        "--package",
+        process::COMMAND,
+    ]))?;
     assets::prepare(&profile.built("isolet")?)
 }

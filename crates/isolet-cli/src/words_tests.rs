@@ -6,7 +6,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use clap::{Arg, CommandFactory};
 
-use crate::Cli;
+use super::Cli;
 use crate::args::words::*;
 
 fn ended(words: &[&str]) -> Vec<String> {

@@ -48,30 +48,17 @@ pub mod llm;
 #[cfg(feature = "server")]
 pub mod server;
 
-mod audit;
 mod auto_traits;
-mod background;
 mod config;
-mod definition;
-mod http_client;
 mod hub;
-mod json;
-mod names;
-mod pins;
-mod policy;
-mod redact;
-mod shape;
-mod signature;
-mod store;
+mod support;
 #[cfg(test)]
 mod tests;
-mod text;
+mod tool;
 mod upstream;
-mod value;
-mod words;
 
-pub use audit::{CallOutcome, CallRecord};
 pub use config::{Client, Config, Environment, Origin, Secret, ServerConfig, Skipped};
+pub use hub::audit::{CallOutcome, CallRecord};
+pub use hub::policy::{Approver, Ask, DecidedBy, Decision, DecisionFuture, Rule, Verdict};
 pub use hub::{Hub, HubBuilder, Server, ServerReport, ToolInfo};
-pub use pins::PinDiff;
-pub use policy::{Approver, Ask, DecidedBy, Decision, DecisionFuture, Rule, Verdict};
+pub use tool::pins::PinDiff;

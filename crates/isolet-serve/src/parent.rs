@@ -11,12 +11,12 @@ pub(super) fn end_with_it() -> Result<()> {
     let Ok(watched) = pidfd_open(parent, PidfdFlags::empty()) else { return Ok(()) };
     if getppid() != Some(parent) {
         // It ended before it could be watched.
-        crate::end(0);
+        crate::ending::end(0);
     }
     let watch = move || {
         let mut ended = [PollFd::new(&watched, PollFlags::IN)];
         while let Err(Errno::INTR) = poll(&mut ended, None) {}
-        crate::end(0)
+        crate::ending::end(0)
     };
     let thread = std::thread::Builder::new().name("isolet-parent".to_owned());
     thread.spawn(watch).context("the thread that watches the parent cannot start")?;

@@ -67,7 +67,8 @@ impl Wire {
         }
     }
 
-    /// Appends an encoded message. Values of guests in it are [`Plain`](isolet_service::core::Plain).
+    /// Appends an encoded message, in which values of guests are
+    /// [`Plain`](isolet_service::core::Plain).
     ///
     /// # Errors
     ///

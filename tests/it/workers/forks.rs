@@ -1,6 +1,7 @@
 //! Tests of forked sessions: a copy has what the session had, and the two are apart.
 
 use std::fs;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -421,15 +422,38 @@ async fn printed(session: &mut Session, cells: &[String]) -> Vec<String> {
     all
 }
 
-#[tokio::test]
-async fn random_programs_go_on_in_a_copy_and_restored_as_they_do_without_either() {
-    const PROGRAMS: u64 = 1000;
+/// Each quarter is a test of its own, which is short enough beside others.
+mod random_programs_go_on_in_a_copy_and_restored_as_they_do_without_either {
+    use super::go_on_alike_each;
+
+    #[tokio::test]
+    async fn first_quarter() {
+        go_on_alike_each(0..250).await;
+    }
+
+    #[tokio::test]
+    async fn second_quarter() {
+        go_on_alike_each(250..500).await;
+    }
+
+    #[tokio::test]
+    async fn third_quarter() {
+        go_on_alike_each(500..750).await;
+    }
+
+    #[tokio::test]
+    async fn last_quarter() {
+        go_on_alike_each(750..1000).await;
+    }
+}
+
+/// Runs random programs, some at the same time: most of the time goes to waits for workers.
+async fn go_on_alike_each(programs: Range<u64>) {
     let sandbox = forkable().build().unwrap();
     let dir = Scratch::new("random-programs");
-    // Most of the time goes to waits for workers.
     let go_on = async |part: u64| {
         let file = dir.path().join(part.to_string());
-        for program in (part..PROGRAMS).step_by(4) {
+        for program in programs.clone().skip(usize::try_from(part).unwrap()).step_by(4) {
             go_on_alike(&sandbox, &file, Numbers(program)).await;
         }
     };

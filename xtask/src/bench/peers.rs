@@ -63,7 +63,8 @@ pub(super) fn directory() -> Result<PathBuf> {
 fn build() -> Result<PathBuf> {
     vendored_v8::ensure()?;
     let mut cargo = process::cargo();
-    cargo.args(["bench", "--no-run", "--bench", "subject", "--message-format=json"]);
+    cargo.args(["bench", "--no-run", "--package", process::COMMAND, "--bench", "subject"]);
+    cargo.arg("--message-format=json");
     let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.context("cannot run cargo")?;
     ensure!(output.status.success(), "cargo cannot build isolet's subject");

@@ -50,8 +50,9 @@ fn linked<'a>(
     let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"]["nodes"])
         .filter_map(|node| Some((node["id"].as_str()?, node)))
         .collect();
-    let is_isolet = |id: &&&str| packages.get(**id).is_some_and(|p| p["name"] == "isolet");
-    let mut next = vec![*nodes.keys().find(is_isolet).context("there is no package `isolet`")?];
+    let is_isolet = |id: &&&str| packages.get(**id).is_some_and(|p| p["name"] == process::COMMAND);
+    let mut next =
+        vec![*nodes.keys().find(is_isolet).context("there is no package of the command")?];
     let mut linked = BTreeSet::new();
     while let Some(id) = next.pop() {
         if !linked.insert(id) {

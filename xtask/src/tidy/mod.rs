@@ -3,6 +3,8 @@
 //! A rule is a function from the files of the repository to a list of complaints. The same rules
 //! run as a test, so `cargo test` finds what this command finds.
 
+mod figures;
+mod floors;
 mod lists;
 pub(crate) mod ops;
 mod paths;
@@ -35,6 +37,7 @@ const TOP_LEVEL: &[&str] = &[
     "SECURITY.md",
     "benches",
     "clippy.toml",
+    "crates", // servers and the command, above the library in `src`
     "deny.toml",
     "deploy",
     "docs",
@@ -81,81 +84,6 @@ const UNSAFE_FILES: &[&str] = &[
 /// The only directory that may name the JavaScript engine.
 const ENGINE: &str = "src/isolate/";
 
-/// The folders that programs embed, which know nothing of the command's options.
-const WITHOUT_OPTIONS: &[&str] = &["crates/isolet-mcp/src/server/"];
-
-/// The folders of `src/`, from the lowest up, each with the folders that its files may name by
-/// `crate::`. All of these precede the folder in this list, so that no folders depend on each other
-/// in a circle.
-const FLOORS: &[(&str, &[&str])] = &[
-    ("data", &[]),
-    ("support", &["data"]),
-    ("fs", &["data"]),
-    ("net", &["data"]),
-    ("protocol", &["data", "support", "fs"]),
-    ("packages", &["data", "support", "fs"]),
-    ("host", &["data", "support", "fs", "net", "protocol", "packages"]),
-    ("image", &["data", "support", "packages"]),
-    ("isolate", &["data", "support", "fs", "protocol", "packages", "image"]),
-    ("worker/wire", &["data", "support", "fs", "protocol"]),
-    ("worker/child", &["data", "support", "fs", "protocol", "isolate", "worker/wire"]),
-    ("worker/parent", &["data", "support", "fs", "protocol", "worker/wire"]),
-    (
-        "worker",
-        &["data", "support", "fs", "protocol", "worker/wire", "worker/child", "worker/parent"],
-    ),
-    (
-        "api",
-        &[
-            "data", "support", "fs", "net", "protocol", "packages", "host", "image", "isolate",
-            "worker",
-        ],
-    ),
-    ("profile", &["data", "host", "api"]),
-    ("llm", &["data", "support", "host"]),
-    ("mcp", &["data", "support", "host", "api"]),
-    ("service", &[]),
-    ("cli/json", &[]),
-    ("cli/json_text", &[]),
-    ("cli/secret", &[]),
-    ("cli/socket", &[]),
-    ("cli/units", &[]),
-    ("cli/http_server", &[]),
-    (
-        "cli/mcp/server",
-        &[
-            "service",
-            "cli/json",
-            "cli/json_text",
-            "cli/secret",
-            "cli/socket",
-            "cli/units",
-            "cli/http_server",
-        ],
-    ),
-    (
-        "cli",
-        &[
-            "service",
-            "cli/json",
-            "cli/json_text",
-            "cli/secret",
-            "cli/socket",
-            "cli/units",
-            "cli/http_server",
-            "cli/mcp/server",
-        ],
-    ),
-    (
-        "fuzzing",
-        &["data", "support", "fs", "net", "packages", "protocol", "image", "host", "worker/wire"],
-    ),
-];
-
-/// Exceptions to `FLOORS`: the start of a path, the folder that it names, and the reason. This list
-/// may only shrink.
-const CLIMBS: &[(&str, &str, &str)] = &[];
-
 /// The maximum length of a file, in lines. Longer files must be split.
 const MAX_LINES: usize = 600;
 
@@ -165,7 +93,7 @@ const MAX_COLUMNS: usize = 100;
 
 /// The starts of the paths of files in which `MAX_COLUMNS` applies to every line, and not only to
 /// comments and Markdown.
-const NARROW: &[&str] = &["src/", "js/", "docs/", "README.md", "CONTRIBUTING.md"];
+const NARROW: &[&str] = &["crates/", "src/", "js/", "docs/", "README.md", "CONTRIBUTING.md"];
 
 /// The directories with generated files, which texts may name although git has no such path.
 const GENERATED: &[&str] = &["pyodide-assets/dist", "fuzz/artifacts/"];
@@ -190,14 +118,20 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
+/// Prints figures of the structure: crates, rooms, floors, arrows.
+pub(crate) fn figures() -> Result<()> {
+    print!("{}", figures::of(&files()?));
+    Ok(())
+}
+
 fn complaints(files: &[SourceFile]) -> Vec<String> {
     let rules: [Rule; 15] = [
         rules::files_say_what_they_are_for,
         rules::files_are_short,
         rules::lines_are_narrow,
         rules::only_the_engine_names_the_engine,
-        rules::what_is_embedded_names_no_options,
-        rules::folders_name_what_is_below_them,
+        floors::only_the_command_names_its_options,
+        floors::folders_name_what_is_below_them,
         rules::only_listed_files_are_unsafe,
         rules::no_leftovers,
         rules::what_is_fuzzed_is_what_is_built,

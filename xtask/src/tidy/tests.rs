@@ -1,5 +1,6 @@
 //! Tests the rules on this repository, and each rule on a file that violates it.
 
+use super::floors::CRATES;
 use super::*;
 
 #[test]
@@ -15,8 +16,12 @@ fn check(path: &str, text: &str, expected: &[&str]) {
 
 #[test]
 fn source_file_without_a_first_line_is_found() {
-    check("src/a.rs", "//! Does one thing.\n", &[]);
-    check("src/a.rs", "use std::fs;\n", &["src/a.rs:1: does not start with `//!` and its one job"]);
+    check("src/data/a.rs", "//! Does one thing.\n", &[]);
+    check(
+        "src/data/a.rs",
+        "use std::fs;\n",
+        &["src/data/a.rs:1: does not start with `//!` and its one job"],
+    );
     check("js/a.js", "// Does one thing.\n", &[]);
     check("js/a.js", "let a;\n", &["js/a.js:1: does not start with `//` or `/*` and its one job"]);
     check("js/py/a.py", "\"\"\"Does one thing.\"\"\"\n", &[]);
@@ -30,8 +35,8 @@ fn source_file_without_a_first_line_is_found() {
 
 #[test]
 fn long_file_is_found() {
-    check("src/a.rs", &"//!\n".repeat(600), &[]);
-    check("src/a.rs", &"//!\n".repeat(601), &["src/a.rs: has 601 lines (at most 600)"]);
+    check("src/data/a.rs", &"//!\n".repeat(600), &[]);
+    check("src/data/a.rs", &"//!\n".repeat(601), &["src/data/a.rs: has 601 lines (at most 600)"]);
     check("tests/corpus/a.py", &"\n".repeat(601), &[]);
     check("docs/a.md", &"\n".repeat(601), &[]);
 }
@@ -41,8 +46,8 @@ fn line_that_is_too_wide_is_found() {
     let wide = "x".repeat(98);
     let complaint = |path: &str| format!("{path}:2: has 101 columns (at most 100)");
     for (path, first, mark) in [
-        ("src/a.rs", "//! x", "// "),
-        ("src/a.rs", "//! x", "   "),
+        ("src/data/a.rs", "//! x", "// "),
+        ("src/data/a.rs", "//! x", "   "),
         ("xtask/src/a.rs", "//! x", "// "),
         ("js/a.js", "// x", "f: "),
         ("js/py/a.py", "# x", "a = "),
@@ -64,7 +69,7 @@ fn line_that_may_be_wide_is_not_found() {
     check("fuzz/README.md", &format!("```\n{wide}\n```\n    {wide}\n"), &[]);
     check("docs/a.md", &format!("| {wide} |\n|-|\n* https://{wide}\n"), &[]);
     check("docs/a.md", &format!("[a]: https://{wide}\n"), &[]);
-    check("src/a.rs", &format!("//! https://{wide}\n"), &[]);
+    check("src/data/a.rs", &format!("//! https://{wide}\n"), &[]);
     let found = "docs/a.md:1: has 111 columns (at most 100)";
     check("docs/a.md", &format!("x https://{wide}\n"), &[found]);
 }
@@ -74,14 +79,14 @@ fn engine_outside_its_directory_is_found() {
     let text = "//! x\n// deno_core in words\nuse deno_core::v8;\nlet x = v8::Isolate;\n";
     check("src/isolate/a.rs", text, &[]);
     check(
-        "src/a.rs",
+        "src/data/a.rs",
         text,
         &[
-            "src/a.rs:3: names `deno_core` outside `src/isolate/`",
-            "src/a.rs:4: names `v8::` outside `src/isolate/`",
+            "src/data/a.rs:3: names `deno_core` outside `src/isolate/`",
+            "src/data/a.rs:4: names `v8::` outside `src/isolate/`",
         ],
     );
-    check("src/a.rs", "//! x\nuse crate::rusty_v8::x;\n", &[]);
+    check("src/lib.rs", "//! x\nuse crate::rusty_v8::x;\n", &[]);
 }
 
 #[test]
@@ -102,24 +107,53 @@ fn naming_a_floor_that_is_not_below_is_found() {
     let across =
         "src/worker/parent/a.rs:2: `worker/parent` names `worker/child`, which is not below it";
     check("src/worker/parent/a.rs", text, &[across]);
-    check("src/new/a.rs", "//! x\n", &["src/new/a.rs: is on no floor (`FLOORS` in xtask)"]);
+    check("src/new/a.rs", "//! x\n", &["src/new/a.rs: is on no floor (`CRATES` in xtask)"]);
     check("src/lib.rs", "//! x\nuse crate::api::Engine;\n", &[]);
 }
 
 #[test]
-fn every_floor_names_only_those_that_are_listed_above_it() {
-    for (at, (floor, below)) in FLOORS.iter().enumerate() {
-        for named in *below {
-            assert!(FLOORS[..at].iter().any(|(lower, _)| lower == named), "{floor} names {named}");
+fn every_room_and_crate_names_only_those_that_are_listed_above_it() {
+    for (at, house) in CRATES.iter().enumerate() {
+        for named in house.below {
+            let is_listed = CRATES[..at].iter().any(|lower| lower.name == *named);
+            assert!(is_listed || *named == "isolet-pyodide-assets", "{}: {named}", house.name);
+        }
+        for (at, (room, below)) in house.rooms.iter().enumerate() {
+            for named in *below {
+                let is_listed = house.rooms[..at].iter().any(|(lower, _)| lower == named);
+                assert!(is_listed, "{}: {room} names {named}", house.name);
+            }
         }
     }
 }
 
 #[test]
-fn an_option_in_what_programs_embed_is_found() {
-    let text = "//! x\nuse clap::Args;\n";
+fn a_crate_that_is_not_below_and_a_file_of_no_crate_are_found() {
+    let text = "//! x\nuse isolet_serve::http;\nuse isolet_service::core::Run;\n";
     let place = "crates/isolet-mcp/src/server/a.rs";
-    check(place, text, &["crates/isolet-mcp/src/server/a.rs:2: names `clap` in what programs embed"]);
+    let found = format!("{place}:2: `isolet-mcp` names `isolet-serve`, which is not below it");
+    check(place, text, &[&found]);
+    check("crates/isolet-cli/src/run.rs", text, &[]);
+    let found = "crates/new/src/lib.rs: is in no crate (`CRATES` in xtask)";
+    check("crates/new/src/lib.rs", "//! x\n", &[found]);
+}
+
+#[test]
+fn a_file_at_the_top_of_a_crate_is_a_room() {
+    let text = "//! x\nuse crate::parent::end_with_it;\nuse crate::http::serve;\n";
+    let place = "crates/isolet-serve/src/stdio/mod.rs";
+    let found = format!("{place}:3: `stdio` names `http`, which is not below it");
+    check(place, text, &[&found]);
+    let place = "crates/isolet-serve/src/other.rs";
+    check(place, "//! x\n", &[&format!("{place}: is on no floor (`CRATES` in xtask)")]);
+}
+
+#[test]
+fn an_option_below_the_command_is_found() {
+    let text = "//! x\nuse clap::Args;\n";
+    for place in ["crates/isolet-mcp/src/server/a.rs", "crates/isolet-serve/src/http/a.rs"] {
+        check(place, text, &[&format!("{place}:2: names `clap` outside of `isolet-cli`")]);
+    }
     check("crates/isolet-cli/src/mcp/a.rs", text, &[]);
 }
 
@@ -129,19 +163,19 @@ fn unsafe_code_in_an_unlisted_file_is_found() {
     for listed in UNSAFE_FILES {
         check(listed, text, &[]);
     }
-    check("src/a.rs", text, &["src/a.rs:3: is unsafe in a file not listed for it"]);
+    check("src/data/a.rs", text, &["src/data/a.rs:3: is unsafe in a file not listed for it"]);
 }
 
 #[test]
 fn leftovers_are_found() {
     check(
-        "src/a.rs",
+        "src/data/a.rs",
         "//! x\n#[ignore = \"slow\"]\n#[should_panic]\ndbg!(x);\ntodo!()\nmy_dbg!(x)\n",
         &[
-            "src/a.rs:2: contains `#[ignore`",
-            "src/a.rs:3: contains `should_panic`",
-            "src/a.rs:4: contains `dbg!`",
-            "src/a.rs:5: contains `todo!`",
+            "src/data/a.rs:2: contains `#[ignore`",
+            "src/data/a.rs:3: contains `should_panic`",
+            "src/data/a.rs:4: contains `dbg!`",
+            "src/data/a.rs:5: contains `todo!`",
         ],
     );
 }
@@ -188,7 +222,7 @@ fn path_that_does_not_exist_is_found() {
         .map(|(line, path)| names(&format!("docs/a.md:{line}"), path));
     assert_eq!(found("docs/a.md", text), [c, a, js, tests]);
     let text = "//! x\n/// `docs/c.md`\nlet a = \"docs/d.md\";\n";
-    assert_eq!(found("src/a.rs", text), [names("src/a.rs:2", "docs/c.md")]);
+    assert_eq!(found("src/data/a.rs", text), [names("src/data/a.rs:2", "docs/c.md")]);
     assert_eq!(found("js/a.js", "// `docs/c.md`\n"), [names("js/a.js:1", "docs/c.md")]);
     assert_eq!(found("js/py/a.py", "# `docs/c.md`\n"), [names("js/py/a.py:1", "docs/c.md")]);
     // Relative to the file, and made by a build.

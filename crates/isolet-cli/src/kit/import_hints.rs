@@ -1,4 +1,5 @@
-//! Hints for a run that fails because something was not shown to it: a directory, an option, a package.
+//! Hints for a run that fails because something was not shown to it: a directory, an option, a
+//! package.
 
 use std::path::PathBuf;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{Config, ServerConfig};
-use crate::store;
+use crate::support::store;
 use isolet::internals::data_dir;
 use isolet::{Error, ErrorKind};
 
@@ -108,8 +108,9 @@ mod tests {
             "{{\"mcpServers\": {{\"a\": {{\"command\": \"x\", \"envFile\": {:?}}}}}}}",
             variables.to_str().unwrap()
         );
-        let environment = crate::Environment::default();
-        let config = Config::parse(&text, "x", &environment, crate::Origin::Imported).unwrap();
+        let environment = crate::config::Environment::default();
+        let config =
+            Config::parse(&text, "x", &environment, crate::config::Origin::Imported).unwrap();
         std::fs::write(&variables, "MODE=quick").unwrap();
         config.accept(Some(&file)).unwrap();
         assert!(config.unaccepted(Some(&file)).unwrap().is_empty());

@@ -12,7 +12,7 @@ const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 /// The variables that a configuration may name, and that say where its files are.
 ///
 /// ```
-/// use crate::Environment;
+/// use isolet_mcp::Environment;
 ///
 /// let environment = Environment::new([("HOME", "/home/ada"), ("PATH", "/usr/bin")]);
 /// assert_eq!(environment.get("HOME"), Some("/home/ada"));

@@ -86,7 +86,7 @@ impl Client {
     /// own: `{"mcpServers": {...}}`. The entries are not checked. An empty text has no servers.
     ///
     /// ```
-    /// use crate::Client;
+    /// use isolet_mcp::Client;
     ///
     /// let own = Client::Codex.to_own("[mcp_servers.files]\ncommand = \"mcp-server-files\"\n")?;
     /// assert_eq!(own, r#"{"mcpServers":{"files":{"command":"mcp-server-files"}}}"#);

@@ -6,6 +6,7 @@ mod environment;
 mod import;
 mod jsonc;
 mod read;
+pub(crate) mod redact;
 mod secret;
 mod server;
 mod template;
@@ -42,7 +43,7 @@ pub enum Origin {
 /// A list of servers, sorted by name.
 ///
 /// ```
-/// use crate::{Config, Environment, Origin};
+/// use isolet_mcp::{Config, Environment, Origin};
 ///
 /// let text = r#"{"mcpServers": {
 ///     // comments and trailing commas are accepted

@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::environment::Environment;
 use super::template::Template;
 use super::{Origin, read};
-use crate::redact::Redactor;
-use crate::words;
+use crate::config::redact::Redactor;
+use crate::support::words;
 use isolet::{Error, ErrorKind};
 
 /// A server and the rules for its tools.
 ///
 /// ```
 /// use std::time::Duration;
-/// use crate::ServerConfig;
+/// use isolet_mcp::ServerConfig;
 ///
 /// let server = ServerConfig::command("files", "mcp-server-files", ["/data"])
 ///     .env("MODE", "quick")

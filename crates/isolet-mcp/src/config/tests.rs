@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::redact::Redactor;
+use crate::config::redact::Redactor;
 
 fn environment() -> Environment {
     Environment::new([("HOME", "/h"), ("PATH", "/bin"), ("GH", "gh-t0ken-value")])

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Audit, Hub, Inner};
-use crate::audit::CallRecord;
 use crate::config::{Config, ServerConfig};
-use crate::names;
-use crate::policy::{Approver, Grants, Rule};
+use crate::hub::audit::CallRecord;
+use crate::hub::policy::{Approver, Grants, Rule};
+use crate::tool::names;
 use crate::upstream::{Changed, Log, Surroundings, Upstream};
 use isolet::Error;
 use isolet::internals::{cache_dir, data_dir};
@@ -163,7 +163,7 @@ impl HubBuilder {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the user has no directory for the pins
+    /// [`ErrorKind::Config`](isolet::ErrorKind::Config) if the user has no directory for the pins
     /// and the builder names none.
     pub fn build(self) -> Result<Hub, Error> {
         let surroundings = Surroundings {

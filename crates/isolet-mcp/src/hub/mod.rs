@@ -1,7 +1,9 @@
 //! The hub: servers, the rules for their tools, and the tools as a sandbox takes them.
 
+pub(crate) mod audit;
 mod builder;
 mod call;
+pub(crate) mod policy;
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +11,14 @@ use std::time::{Duration, Instant};
 
 pub use builder::HubBuilder;
 
-use super::audit::CallRecord;
-use super::definition::Definition;
-use super::names;
-use super::pins::PinDiff;
-use super::policy::{self, Approver, Grants, Rule, Verdict};
-use super::signature::Signature;
-use super::text;
-use super::upstream::{Catalogue, Upstream};
+use self::policy::{Approver, Grants, Rule, Verdict};
+use crate::hub::audit::CallRecord;
+use crate::tool::definition::Definition;
+use crate::tool::names;
+use crate::tool::pins::PinDiff;
+use crate::tool::signature::Signature;
+use crate::tool::text;
+use crate::upstream::{Catalogue, Upstream};
 use isolet::ToolError;
 use isolet::{Tool, ToolModule};
 
@@ -28,7 +30,7 @@ use isolet::{Tool, ToolModule};
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-/// use crate::{Config, Environment, Hub, Origin, Rule};
+/// use isolet_mcp::{Config, Environment, Hub, Origin, Rule};
 ///
 /// let environment = Environment::new(std::env::vars());
 /// let config = Config::read("isolet.mcp.json", &environment, Origin::Own)?;

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use url::{Position, Url};
 
 use super::{Answer, MAX_ANSWER_BYTES, asking_for_json};
-use crate::http_client;
+use crate::support::http_client;
 use isolet::ToolError;
 
 /// The maximum size of a response, in bytes: of an answer with what JSON adds to it.

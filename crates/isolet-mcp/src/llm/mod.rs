@@ -39,7 +39,9 @@ use url::Url;
 
 use self::budget::Budget;
 use self::chat::Chat;
-use crate::{background, json, words};
+use crate::support::background;
+use crate::support::json;
+use crate::support::words;
 use isolet::{
     Error, ErrorKind, Param, Tool, ToolContext, ToolError, ToolSpec, TypeHint, Value, from_value,
     to_value,

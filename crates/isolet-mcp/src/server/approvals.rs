@@ -6,7 +6,12 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Approver, Ask, CallOutcome, CallRecord, Decision, DecisionFuture};
+use crate::hub::audit::CallOutcome;
+use crate::hub::audit::CallRecord;
+use crate::hub::policy::Approver;
+use crate::hub::policy::Ask;
+use crate::hub::policy::Decision;
+use crate::hub::policy::DecisionFuture;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
 use serde_json::{Value as Json, json};
 use tokio::sync::{mpsc, oneshot};

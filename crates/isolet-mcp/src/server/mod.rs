@@ -40,8 +40,8 @@ use self::stdio::Stdio;
 ///
 /// # Errors
 ///
-/// Fails if the settings are invalid, the client does not begin as the protocol says, the connection
-/// fails, or `end` does.
+/// Fails if the settings are invalid, the client does not begin as the protocol says, the
+/// connection fails, or `end` does.
 pub async fn serve(
     settings: Settings,
     listener: Option<Listener>,

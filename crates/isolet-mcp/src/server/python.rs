@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Hub;
+use crate::hub::Hub;
 use crate::llm::Llm;
 use anyhow::{Context, Result};
 use futures_util::future::{BoxFuture, join_all};

@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::hub::HubBuilder;
+use crate::hub::audit::CallRecord;
 use crate::llm::Llm;
-use crate::{CallRecord, HubBuilder};
 use anyhow::Result;
 use isolet::blocking::Session;
 use isolet::profile::copied_files::CopiedFiles;

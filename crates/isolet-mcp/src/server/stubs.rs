@@ -1,6 +1,6 @@
 //! The tools of other servers as Python has them: signatures and stub files.
 
-use crate::Hub;
+use crate::hub::Hub;
 use isolet::{Tool, ToolSpec, search_tools, tool_stub};
 
 use super::tools::ServerFacts;
@@ -38,7 +38,7 @@ pub(super) async fn search(
 ) -> Result<String, String> {
     let servers = hub.servers();
     let wanted =
-        |of: &crate::Server| server.is_none_or(|name| of.module == name || of.name == name);
+        |of: &crate::hub::Server| server.is_none_or(|name| of.module == name || of.name == name);
     let mut found: Vec<(String, Tool)> = Vec::new();
     let mut missing = Vec::new();
     for of in servers.iter().filter(|of| wanted(of)) {

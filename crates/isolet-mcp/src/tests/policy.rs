@@ -5,7 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Rig, call, call_in, failed, fake};
-use crate::{Ask, DecidedBy, Decision, Rule, Verdict};
+use crate::hub::policy::Ask;
+use crate::hub::policy::DecidedBy;
+use crate::hub::policy::Decision;
+use crate::hub::policy::Rule;
+use crate::hub::policy::Verdict;
 use isolet::Value;
 
 #[tokio::test]

@@ -269,8 +269,10 @@ async fn what_is_missing_is_named_when_a_server_cannot_be_started() {
     let rig = Rig::new();
     let start = |entry: &str| {
         let text = format!("{{\"mcpServers\": {{\"fake\": {entry}}}}}");
-        let environment = crate::Environment::default();
-        let config = crate::Config::parse(&text, "x", &environment, crate::Origin::Own).unwrap();
+        let environment = crate::config::Environment::default();
+        let config =
+            crate::config::Config::parse(&text, "x", &environment, crate::config::Origin::Own)
+                .unwrap();
         rig.hub(config.servers()[0].clone())
     };
     for (entry, said) in [

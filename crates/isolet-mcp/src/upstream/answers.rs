@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::json::values;
+use crate::support::json::values;
 use isolet::internals::lock;
 use isolet_support::json_rpc::{self, Outline};
 

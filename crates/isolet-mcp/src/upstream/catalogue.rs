@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::Definition;
-use crate::pins::{PinDiff, PinFile};
-use crate::shape::Shape;
-use crate::store;
+use crate::support::store;
+use crate::tool::definition::Definition;
+use crate::tool::pins::{PinDiff, PinFile};
+use crate::tool::shape::Shape;
 use isolet::Value;
 use isolet::internals::lock;
 

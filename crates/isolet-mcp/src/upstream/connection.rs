@@ -27,7 +27,7 @@ use super::child::{self, LineSink, Process, Started};
 use super::http::HttpClient;
 use super::{MAX_LIST_BYTES, MAX_TOOLS, Upstream};
 use crate::config::Reached;
-use crate::definition::Definition;
+use crate::tool::definition::Definition;
 use isolet::ToolError;
 
 pub(super) struct Connection {

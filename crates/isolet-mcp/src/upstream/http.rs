@@ -24,7 +24,7 @@ use url::Url;
 
 use super::answers::{self, Asked, Reader};
 use super::sse::{self, Pending};
-use crate::http_client::{self, Body};
+use crate::support::http_client::{self, Body};
 use isolet_support::json_rpc::Outline;
 
 const SESSION: &str = "mcp-session-id";

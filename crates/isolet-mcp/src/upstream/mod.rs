@@ -22,11 +22,11 @@ pub(crate) use self::catalogue::{Catalogue, Shelf};
 use self::child::Started;
 use self::connection::{Connection, Listener, Next, Start, StartFailure};
 use self::lines::Lines;
-use super::config::ServerConfig;
-use super::pins::PinFile;
-use super::redact::Redactor;
-use super::text;
-use crate::background;
+use crate::config::ServerConfig;
+use crate::config::redact::Redactor;
+use crate::support::background;
+use crate::tool::pins::PinFile;
+use crate::tool::text;
 use isolet::ToolError;
 use isolet::Value;
 use isolet::internals::lock;
@@ -326,7 +326,7 @@ impl Upstream {
 
     async fn open(
         self: &Arc<Self>,
-        reached: &super::config::Reached,
+        reached: &crate::config::Reached,
         start: Start,
         started: Option<Started>,
     ) -> Result<Connection, StartFailure> {

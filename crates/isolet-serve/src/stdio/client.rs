@@ -53,7 +53,7 @@ impl Stdout {
 /// Ends the process, because nobody reads its output any more.
 fn gone(error: &io::Error) -> ! {
     let is_expected = error.kind() == io::ErrorKind::BrokenPipe;
-    crate::end(if is_expected { 0 } else { crate::FAILED })
+    crate::ending::end(if is_expected { 0 } else { crate::ending::FAILED })
 }
 
 impl Stdout {

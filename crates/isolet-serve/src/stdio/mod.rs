@@ -19,8 +19,9 @@ use self::client::Stdout;
 use self::gate::Gate;
 use self::messages::Message;
 use self::numbers::Numbers;
+use crate::ending::{FAILED, end};
+use crate::parent;
 use crate::wire::Wire;
-use crate::{FAILED, end, parent};
 use isolet_service::core::{Engines, Failure, Service, Work};
 use isolet_support::frames::Input;
 

@@ -5,8 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value as Json;
 
-use super::text;
-use crate::json;
+use crate::support::json;
+use crate::tool::text;
 use isolet::ToolError;
 use isolet::{Value, to_value};
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::definition::Definition;
-use super::shape::Shape;
-use super::value::WRAPPED;
 use super::{names, text, value};
+use crate::tool::definition::Definition;
+use crate::tool::shape::Shape;
+use crate::tool::value::WRAPPED;
 use isolet::Value;
 use isolet::{Param, ToolError, ToolSpec, TypeHint};
 

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::Definition;
-use super::store;
+use crate::support::store;
+use crate::tool::definition::Definition;
 
 /// The pins of one server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
-use super::definition::canonical;
-use super::policy::{DecidedBy, Verdict};
+use crate::hub::policy::{DecidedBy, Verdict};
+use crate::tool::definition::canonical;
 
 /// A call that the guest made, and what became of it. No argument and no result is in it, and no
 /// secret of the configuration.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// The number of the session, as [`ToolContext::session_id`](crate::ToolContext::session_id).
+    /// The number of the session, as [`ToolContext::session_id`](isolet::ToolContext::session_id).
     pub session_id: u64,
-    /// The number of the run, as [`ToolContext::run_id`](crate::ToolContext::run_id).
+    /// The number of the run, as [`ToolContext::run_id`](isolet::ToolContext::run_id).
     pub run_id: u64,
-    /// The number of the call, as [`ToolContext::call_id`](crate::ToolContext::call_id).
+    /// The number of the call, as [`ToolContext::call_id`](isolet::ToolContext::call_id).
     pub call_id: u64,
     /// The server's name in the configuration.
     pub server: String,

@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn shape(json: Json) -> Shape {
-        Shape::of(&crate::value::value(json))
+        Shape::of(&crate::tool::value::value(json))
     }
 
     #[test]

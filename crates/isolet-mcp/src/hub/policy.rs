@@ -5,7 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Mutex;
 
-use super::config::ServerConfig;
+use crate::config::ServerConfig;
 use isolet::SessionHandle;
 use isolet::Value;
 use isolet::internals::lock;
@@ -30,7 +30,7 @@ pub enum Verdict {
 /// The name of the tool is the server's own or that of Python.
 ///
 /// ```
-/// use crate::Rule;
+/// use isolet_mcp::Rule;
 ///
 /// let rule = Rule::allow("github.get_*")?;
 /// assert_eq!(rule.pattern(), "github.get_*");
@@ -144,7 +144,7 @@ pub struct Ask {
     /// The session. [`settled`](SessionHandle::settled) waits for the calls that run side by side
     /// with this one, to ask about all of them at once.
     pub session: SessionHandle,
-    /// The number of the run, as [`ToolContext::run_id`](crate::ToolContext::run_id).
+    /// The number of the run, as [`ToolContext::run_id`](isolet::ToolContext::run_id).
     pub run_id: u64,
     /// The server's name in the configuration.
     pub server: String,

@@ -1,0 +1,9 @@
+//! A tool as its server defines it, and as Python sees it.
+
+pub(crate) mod definition;
+pub(crate) mod names;
+pub(crate) mod pins;
+pub(crate) mod shape;
+pub(crate) mod signature;
+pub(crate) mod text;
+pub(crate) mod value;
