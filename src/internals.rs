@@ -10,3 +10,8 @@ pub use crate::support::cache_dir::{cache_dir, data_dir};
 #[cfg(target_os = "linux")]
 pub use crate::support::control_groups;
 pub use crate::support::lock::lock;
+
+/// A module of the guest that returns values.
+pub const RETURNS: &str = include_str!("../js/py/returns.py");
+/// A module of the guest that describes exceptions.
+pub const FAILURES: &str = include_str!("../js/py/failures.py");

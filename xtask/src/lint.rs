@@ -32,6 +32,7 @@ const PYTHON: &[&str] = &[
     "tests/packages",
     "benches",
     "xtask",
+    "crates",
     "src",
     "fuzz",
 ];

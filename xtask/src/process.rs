@@ -51,6 +51,30 @@ impl Profile {
     }
 }
 
+/// The crates of the command, which tests build without optimisation.
+const OF_THE_COMMAND: [&str; 7] = [
+    "isolet",
+    "isolet-cli",
+    "isolet-mcp",
+    "isolet-pyodide-assets",
+    "isolet-serve",
+    "isolet-service",
+    "isolet-support",
+];
+
+/// Has cargo, or a program that calls it, build the command as `release` does, from the
+/// dependencies that tests and `cargo xtask run` have built: only our own crates are compiled.
+pub(crate) fn optimized(command: &mut Command) -> &mut Command {
+    let profile = Profile::FastBuild.name();
+    command.args(["--profile", profile, "--config"]);
+    command.arg(format!("profile.{profile}.incremental=false"));
+    for name in OF_THE_COMMAND {
+        let level = format!("profile.{profile}.package.{name}.opt-level=3");
+        command.args(["--config", &level]);
+    }
+    command
+}
+
 /// Returns a call of the same cargo that runs this program, in the repository, as a person would
 /// call it.
 pub(crate) fn cargo() -> Command {
@@ -143,6 +167,17 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
         command
+    }
+
+    #[test]
+    fn each_crate_that_tests_build_without_optimisation_is_released_with_it() {
+        let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+        let sections = manifest.split("\n[profile.fast-build.package.").skip(1);
+        let names = sections.filter_map(|section| section.split_once(']')).map(|(name, _)| name);
+        let of_tests = ["isolet-test-support", "xtask"];
+        let mut names: Vec<&str> = names.filter(|name| !of_tests.contains(name)).collect();
+        names.sort_unstable();
+        assert_eq!(names, OF_THE_COMMAND);
     }
 
     #[test]

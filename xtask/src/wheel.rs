@@ -42,12 +42,12 @@ pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
             .with_context(|| format!("cannot empty `{}`", wheels.display()))?;
     }
     let mut build = Command::new(maturin);
-    build.args(["build", "--quiet", "--out"]).arg(&wheels).args(["--profile"]);
+    build.args(["build", "--quiet", "--out"]).arg(&wheels);
     match purpose {
         Purpose::Publishing => {
-            dist::with_commit(build.args([Profile::Release.name(), "--strip", "true"]))
+            dist::with_commit(process::optimized(build.args(["--strip", "true"])))
         }
-        Purpose::Tests => build.args([Profile::FastBuild.name(), "--strip", "false"]),
+        Purpose::Tests => build.args(["--profile", Profile::FastBuild.name(), "--strip", "false"]),
     };
     // Cargo's own settings are looked for from here on.
     process::as_by_hand(build.current_dir(root.join("python")));

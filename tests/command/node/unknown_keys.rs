@@ -15,7 +15,7 @@ const STRANGE: &str = "qqqq";
 /// and why. All but the first is of other services' protocols; `docs/reference/dialects.md`
 /// says so to their users.
 const LENIENT: [(&str, &str, &str); 14] = [
-    ("serve/stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
+    ("stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
     ("e2b/connect.rs", "FileSystemRequest", E2B),
     ("e2b/contexts.rs", "ContextRequest", E2B),
     ("e2b/control.rs", "SandboxRequest", E2B),
@@ -260,11 +260,12 @@ fn what_clients_send_refuses_unknown_keys_but_for_the_protocols_that_need_them()
     let http = root().join("crates/isolet-serve/src/http");
     let mut files = Vec::new();
     sources(&root().join("crates/isolet-serve/src"), &mut files);
-    sources(&root().join("src/service"), &mut files);
+    sources(&root().join("crates/isolet-service/src"), &mut files);
     let mut found = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
-        let name = file.strip_prefix(&http).or(file.strip_prefix(root().join("src/cli")));
+        let name =
+            file.strip_prefix(&http).or(file.strip_prefix(root().join("crates/isolet-serve/src")));
         let name = name.unwrap_or(file).to_str().unwrap().to_owned();
         found.extend(lenient(&text).into_iter().map(|one| (name.clone(), one.to_owned())));
     }

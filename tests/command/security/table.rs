@@ -11,7 +11,7 @@ type Tests = HashMap<String, BTreeSet<String>>;
 fn the_threat_table_names_tests_that_exist() {
     let root = isolet_test_support::root();
     let mut tests = Tests::new();
-    for dir in ["src", "tests", "python/tests"] {
+    for dir in ["src", "crates", "tests", "python/tests"] {
         collect(root, dir, &mut tests);
     }
     let page = fs::read_to_string(root.join("docs/security.md")).unwrap();

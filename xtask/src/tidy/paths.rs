@@ -8,6 +8,7 @@ use super::{GENERATED, SourceFile};
 /// cargo makes.
 const ROOTS: &[&str] = &[
     "benches",
+    "crates",
     "docs",
     "examples",
     "fuzz",

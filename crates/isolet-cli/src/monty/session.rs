@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use isolet::internals;
 use isolet::{Cell, Engine, Error, Param, Sandbox, Session, Tool, ToolError, ToolSpec, Value};
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,8 +13,8 @@ use super::settings::Settings;
 /// The guest's half, in the order in which its modules are made. Tracebacks omit frames whose file
 /// name begins with `<isolet>`.
 const MODULES: [(&str, &str); 6] = [
-    ("_monty_returns", include_str!("../../../../js/py/returns.py")),
-    ("_monty_failures", include_str!("../../../../js/py/failures.py")),
+    ("_monty_returns", internals::RETURNS),
+    ("_monty_failures", internals::FAILURES),
     ("_monty_exceptions", include_str!("guest/exceptions.py")),
     ("_monty_values", include_str!("guest/values.py")),
     ("_monty_session", include_str!("guest/session.py")),

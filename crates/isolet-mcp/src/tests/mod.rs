@@ -18,7 +18,7 @@ use isolet::internals::lock;
 use isolet::internals::testing;
 
 fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/fake.py")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/mcp/fake.py")
 }
 
 /// Returns the configuration of the fake as a process, named `fake`.
