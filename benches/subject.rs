@@ -54,7 +54,7 @@ const MAKE_TABLE: &str = "import numpy as np, pandas as pd
 t = pd.DataFrame({'g': ['x', 'y', 'x'], 'n': np.arange(3)}); 0";
 const USE_TABLE: &str = "int(t.n.sum()) + 39";
 /// The wheels that `cargo xtask test --science` gets.
-const WHEELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/science/wheels");
+const WHEELS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/science/wheels");
 const PACKAGES: [&str; 2] = ["numpy", "pandas"];
 /// 200 MB of objects.
 const MAKE_LARGE: &str = "large = [bytes(1000) for _ in range(200_000)]; len(large)";

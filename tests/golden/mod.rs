@@ -3,15 +3,13 @@
 //! `cargo xtask golden` rewrites the files. A person must review the differences: an additional
 //! line is something new that a guest can reach.
 
-use std::path::Path;
-
 /// If set, the lists are written instead of compared.
 const WRITE: &str = "ISOLET_GOLDEN";
 
 /// Compares `found`, one entry per line, with the list `name`.
 #[track_caller]
 pub(crate) fn check(name: &str, found: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    let path = isolet_test_support::root().join("tests/golden").join(name);
     #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(&path, found).unwrap();
