@@ -1,8 +1,8 @@
-//! The engines of a service, one for each set of packages that images have imported.
+//! The engines of a service, one for each set of imported packages.
 //!
-//! Whoever has one made is its owner. An owner keeps a number of engines, and those not used for
-//! longest go. An owner whose packages take too long when they are imported gets no image for a
-//! while: its sessions load them, and import them in their own time.
+//! The tenant whose request builds an engine is its owner. An owner keeps a number of engines, and
+//! the least recently used ones are dropped. If an owner's packages repeatedly take too long to
+//! import, it gets no images for a while: its sessions load and import the packages themselves.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,22 +15,22 @@ use isolet::{Engine, EngineBuilder, Error, ErrorKind, Isolation, Permissions};
 
 use isolet::internals::lock;
 
-/// The memory of a session, in bytes, from which on its packages may come with an image.
+/// The minimum memory of a session, in bytes, for using an image with its packages.
 pub const IMAGE_MEMORY_BYTES: u64 = 512 << 20;
 
-/// How many sets of packages are kept for an owner.
+/// The maximum number of package sets of one owner.
 const KEPT: usize = 16;
 
-/// How many images of an owner may take too long until it gets no further ones.
+/// The number of an owner's images that may take too long before it gets no more.
 const MOST_LATE: usize = 3;
 
-/// For how long an image is not tried again that took too long.
+/// How long an image that took too long is not tried again.
 const LATE_FOR: Duration = Duration::from_hours(1);
 
-/// How often to look for an engine that somebody else makes.
+/// How often to check whether another thread has finished an engine.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Makes engines, and shares those that are alike.
+/// Builds engines, and shares equal ones.
 pub struct Engines {
     base: EngineBuilder,
     isolation: Isolation,
@@ -38,18 +38,18 @@ pub struct Engines {
     late: Mutex<HashMap<String, Vec<Late>>>,
 }
 
-/// On what terms a sandbox is made.
+/// The conditions under which a sandbox is built.
 #[derive(Default)]
 pub struct Terms {
-    /// Who has its engine made.
+    /// The owner of its engine.
     pub owner: String,
-    /// How long its packages may be imported for an image; by default as long as code may run.
+    /// The longest time of the imports for an image. Default: as long as code may run.
     pub import_time: Option<Duration>,
-    /// Whether packages that sessions load are resolved before there is one.
+    /// Set if packages that sessions load are resolved before there is a session.
     pub resolves: bool,
-    /// Set once nobody waits for it any more.
+    /// Set once the request was cancelled.
     pub given_up: Option<Arc<AtomicBool>>,
-    /// Kept until it is made.
+    /// Dropped when the sandbox is built.
     pub turn: Option<Box<dyn Any + Send>>,
 }
 
@@ -59,20 +59,20 @@ impl Terms {
     }
 }
 
-/// What distinguishes engines.
+/// The key of an engine.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Wanted {
     pub(crate) isolation: Isolation,
-    /// Packages and modules that the host trusts as its own code.
+    /// Packages and modules that the host trusts like its own code.
     pub(crate) preload: Vec<String>,
-    /// Packages that it trusts no further than a guest.
+    /// Packages that the host trusts no more than a guest.
     pub(crate) confined: Vec<String>,
     /// Packages that sessions load.
     pub(crate) loaded: Vec<String>,
     pub(crate) sources: Sources,
 }
 
-/// Where packages come from.
+/// The sources of packages.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Sources {
     pub(crate) wheels: Vec<PathBuf>,
@@ -86,21 +86,21 @@ struct Kept {
     place: Arc<Place>,
 }
 
-/// Where a set of packages is, once it is made. Whoever looks for it there waits for nobody.
+/// The result for a set of packages. Reading a finished result does not wait.
 #[derive(Default)]
 struct Place {
     made: OnceLock<Made>,
-    /// Held by who makes it.
+    /// Held by the thread that computes the result.
     turn: Mutex<()>,
 }
 
-/// What there is for a set of packages.
+/// The result for a set of packages.
 #[derive(Clone)]
 enum Made {
     Engine(Engine),
     /// No image: sessions load the packages.
     NoImage,
-    /// They were resolved and fetched.
+    /// The packages were resolved and fetched.
     Resolved,
 }
 
@@ -111,17 +111,17 @@ struct Late {
 }
 
 impl Engines {
-    /// Makes engines like `base`, whose isolation is `isolation` unless a policy says otherwise.
+    /// Builds engines like `base`. `isolation` is the default isolation of policies.
     pub fn new(base: EngineBuilder, isolation: Isolation) -> Self {
         Self { base, isolation, made: Mutex::default(), late: Mutex::default() }
     }
 
-    /// Returns where guests run, unless a policy says otherwise.
+    /// Returns the default isolation of policies.
     pub(crate) fn isolation(&self) -> Isolation {
         self.isolation
     }
 
-    /// Returns an engine, and makes it if there is none. `None` if nobody waits for it any more.
+    /// Returns an engine, building it if necessary. `None` if the request was cancelled.
     pub(crate) fn get(
         &self,
         wanted: &Wanted,
@@ -135,8 +135,8 @@ impl Engines {
         })
     }
 
-    /// Returns an engine whose image has imported packages that are trusted no further than a
-    /// guest. `None` if they have to be loaded: no image can hold them, or it takes too long.
+    /// Returns an engine whose image has imported untrusted packages. `None` if sessions have to
+    /// load them, because no image can hold them or importing takes too long.
     pub(crate) fn imported(
         &self,
         wanted: &Wanted,
@@ -166,7 +166,7 @@ impl Engines {
         })
     }
 
-    /// Has packages resolved that sessions load, unless they were before.
+    /// Resolves packages that sessions load, unless this was done before.
     pub(crate) fn resolved(
         &self,
         wanted: &Wanted,
@@ -176,15 +176,16 @@ impl Engines {
         self.kept(wanted, terms, || resolve().map(|()| Made::Resolved)).map(drop)
     }
 
-    /// Returns whether there is what a sandbox with these packages needs, without waiting.
+    /// Returns whether an engine exists for these packages, without waiting; `None` if no result
+    /// exists yet.
     pub(crate) fn has(&self, wanted: &Wanted) -> Option<bool> {
         let place = lock(&self.made).get(wanted).map(|kept| Arc::clone(&kept.place))?;
-        // Whether there is an engine.
+        // Other results have no engine.
         place.made.get().map(|made| matches!(made, Made::Engine(_)))
     }
 
-    /// Returns what is kept for a set of packages, or else what `make` makes. `None` if nobody
-    /// waits for it any more.
+    /// Returns the stored result for a set of packages, or computes it with `make`. `None` if the
+    /// request was cancelled.
     fn kept(
         &self,
         wanted: &Wanted,
@@ -195,7 +196,7 @@ impl Engines {
         if let Some(made) = place.made.get() {
             return Ok(Some(made.clone()));
         }
-        // Who asks for the same one waits for it.
+        // Requests for the same packages wait for the first one.
         let Some(_turn) = turn(&place.turn, terms) else { return Ok(None) };
         if let Some(made) = place.made.get() {
             return Ok(Some(made.clone()));
@@ -204,7 +205,7 @@ impl Engines {
         Ok(Some(place.made.get_or_init(|| fresh).clone()))
     }
 
-    /// Returns the place of a set of packages. Those that its owner has not used for longest go.
+    /// Returns the entry of a set of packages. Drops the least recently used ones of its owner.
     fn place(&self, wanted: &Wanted, owner: &str) -> Arc<Place> {
         let mut all = lock(&self.made);
         if let Some(kept) = all.get_mut(wanted) {
@@ -224,8 +225,8 @@ impl Engines {
         place
     }
 
-    /// Returns the engine of the same image, if there is one: requirements that are written
-    /// differently may be the same packages.
+    /// Returns an existing engine with the same image, if there is one: different requirements may
+    /// resolve to the same packages.
     fn shared(&self, made: Made) -> Made {
         let Made::Engine(engine) = &made else { return made };
         let Some(path) = engine.image_path().map(PathBuf::from) else { return made };
@@ -253,7 +254,7 @@ impl Engines {
         builder.build()
     }
 
-    /// Returns whether an image of an owner may be tried.
+    /// Returns `true` if building an image for this owner may be tried.
     fn may_try(&self, owner: &str, wanted: &Wanted) -> bool {
         let mut late = lock(&self.late);
         let Some(own) = late.get_mut(owner) else { return true };
@@ -268,13 +269,14 @@ impl Engines {
 }
 
 impl Wanted {
-    /// Whether it goes when it was not used for long. What the operator has named stays.
+    /// Returns `true` if it may be dropped when unused. Packages of the operator's configuration
+    /// stay.
     fn may_go(&self) -> bool {
         !self.confined.is_empty() || !self.loaded.is_empty()
     }
 }
 
-/// Waits for what somebody else may be making. `None` if nobody waits for it any more.
+/// Waits for another thread that may be computing the result. `None` if the request was cancelled.
 fn turn<'a, T>(place: &'a Mutex<T>, terms: &Terms) -> Option<MutexGuard<'a, T>> {
     loop {
         if terms.is_given_up() {

@@ -1,5 +1,5 @@
-//! Creations that a client may send again, because their answers were lost: a key stands for one
-//! session while that lives.
+//! Idempotency keys: a client whose answer was lost sends the creation again with its key, and gets
+//! the same session for as long as it lives.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,12 @@ use isolet::internals::lock;
 /// The maximum number of characters of a key.
 const MAX_KEY_CHARS: usize = 255;
 
-/// The creations of a node by tenant and key.
+/// The creations of a node, by tenant and key.
 #[derive(Default)]
 pub(crate) struct Creations(Mutex<HashMap<(String, String), Arc<Creation>>>);
 
 pub(crate) struct Creation {
-    /// The hash of what was asked for.
+    /// The hash of the request.
     wanted: blake3::Hash,
     /// The session's id, once it has started.
     pub(crate) id: OnceCell<String>,
@@ -30,7 +30,7 @@ impl Creations {
     ///
     /// # Errors
     ///
-    /// Fails if the key was sent with other wishes.
+    /// Fails if the key was used before with another request.
     pub(crate) fn of(
         &self,
         tenant: &str,
@@ -57,17 +57,17 @@ impl Creations {
         }
     }
 
-    /// Forgets creations that have failed, and those of sessions that are gone.
+    /// Removes failed creations, and those whose sessions have ended.
     pub(crate) fn forget(&self, is_gone: impl Fn(&str) -> bool) {
         lock(&self.0).retain(|_, creation| match creation.id.get() {
             Some(id) => !is_gone(id),
-            // Somebody still waits for it.
+            // A request still waits for it.
             None => Arc::strong_count(creation) > 1,
         });
     }
 }
 
-/// Returns the hash of what is asked for, of the parts that it is serialised as.
+/// Returns the hash of a request, over its serialised form.
 fn fingerprint(new: &NewSession) -> Result<blake3::Hash, Failure> {
     struct Hashing {
         hasher: blake3::Hasher,
@@ -77,7 +77,7 @@ fn fingerprint(new: &NewSession) -> Result<blake3::Hash, Failure> {
     impl Tokens for Hashing {
         fn take(&mut self, token: Token<'_>) -> Result<(), Stopped> {
             match token {
-                // Without a copy: these may be large.
+                // Without a copy, because texts and bytes may be large.
                 Token::Str(text) => {
                     self.hasher.update(b"u").update(&text.len().to_le_bytes());
                     self.hasher.update(text.as_bytes());

@@ -1,8 +1,7 @@
-//! Places for sessions on a node, and the line of those who wait for one.
+//! Slots for sessions, and the queue of starts that wait for one.
 //!
-//! Within a tenant, who comes first is served first. Of the tenants that wait, each has the next
-//! free place in turn. A place that gets free is handed to the one whose turn it is, so that who
-//! comes just then takes no place that others wait for.
+//! A tenant's starts get slots in order; tenants take turns. A slot that becomes free goes straight
+//! to the next start in the queue, so a new request cannot overtake it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -17,27 +16,27 @@ use super::tenants::Tenant;
 use crate::core::SessionEntry;
 use isolet::internals::lock;
 
-/// After which time to see whether there is enough memory again.
+/// How soon to check the available memory again.
 const MEMORY_AGAIN: Duration = Duration::from_millis(100);
 
-/// The shortest and the longest time after which those in line are looked at again that wait for
-/// memory, or for the next second.
+/// The shortest and the longest pause before queued starts that wait for memory or a rate are
+/// checked again.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
-/// Where a session is.
+/// Whether a session runs, or is saved in the store.
 pub(crate) enum Place {
     Awake {
         session: Arc<SessionEntry>,
-        /// Counts as one of the tenant's.
+        /// The session's slot.
         _slot: Slot,
     },
-    /// On its way from one of the other two to the other.
+    /// Being paused or resumed.
     Moving,
     Asleep(Saved),
 }
 
 impl Place {
-    /// Returns the session of the service, if it is awake.
+    /// Returns the session of the service, if it is running.
     pub(crate) fn entry(&self) -> Option<&Arc<SessionEntry>> {
         match self {
             Self::Awake { session, .. } => Some(session),
@@ -46,17 +45,17 @@ impl Place {
     }
 }
 
-/// How many sessions there are, from before each starts until it has ended, and who waits for one.
+/// Counts sessions, from before each starts until it has ended, and queues starts.
 pub(crate) struct Places {
     /// The maximum number of sessions.
     most: usize,
-    /// The maximum number of starts of one tenant that wait.
+    /// The maximum number of queued starts of one tenant.
     most_waiting: usize,
-    /// The part of the memory that stays free.
+    /// The part of the memory to keep free.
     reserve: f64,
     memory: LastReading,
     state: Mutex<State>,
-    /// Notified when somebody waits for what only time brings.
+    /// Notified when a start waits for memory or a rate.
     timed: Notify,
 }
 
@@ -64,24 +63,24 @@ pub(crate) struct Places {
 struct State {
     all: usize,
     tenants: HashMap<String, Own>,
-    /// Tenants with waiting starts, in the order of their turns.
+    /// Tenants with queued starts, in the order of their turns.
     turns: VecDeque<String>,
 }
 
-/// What a tenant has.
+/// A tenant's sessions and queued starts.
 #[derive(Default)]
 struct Own {
     sessions: usize,
     waiting: VecDeque<Waiting>,
 }
 
-/// A start that waits.
+/// A queued start.
 struct Waiting {
     tenant: Arc<Tenant>,
     sender: oneshot::Sender<Slot>,
 }
 
-/// One of a tenant's sessions.
+/// Counts as one session of a tenant until it is dropped.
 pub(crate) struct Slot {
     places: Arc<Places>,
     tenant: String,
@@ -99,13 +98,12 @@ impl Places {
         })
     }
 
-    /// Returns how many sessions there are.
+    /// Returns the number of sessions.
     pub(crate) fn all(&self) -> usize {
         lock(&self.state).all
     }
 
-    /// Waits in line for the place of one more session of a tenant, at most for `patience`.
-    /// Dropping the future gives the place in the line up.
+    /// Waits in the queue for a slot, at most for `patience`. Dropping the future leaves the queue.
     pub(crate) async fn take(
         self: &Arc<Self>,
         tenant: &Arc<Tenant>,
@@ -115,7 +113,7 @@ impl Places {
         self.hand_out();
         match tokio::time::timeout(patience, &mut place).await {
             Ok(Ok(slot)) => Ok(slot),
-            // It may have come at this moment.
+            // It may have arrived at this moment.
             _ => place.try_recv().map_err(|_| self.missing(tenant)),
         }
     }
@@ -123,7 +121,7 @@ impl Places {
     fn queue(&self, tenant: &Arc<Tenant>) -> Result<oneshot::Receiver<Slot>, Refusal> {
         let mut state = lock(&self.state);
         let own = state.tenants.entry(tenant.name.clone()).or_default();
-        // Those that were dropped while they waited have no place any more.
+        // Starts whose clients are gone leave the queue.
         own.waiting.retain(|waiting| !waiting.sender.is_closed());
         if own.waiting.len() >= self.most_waiting {
             let waiting = own.waiting.len();
@@ -137,14 +135,14 @@ impl Places {
         Ok(place)
     }
 
-    /// Hands free places to those whose turn it is.
+    /// Hands free slots to queued starts.
     fn hand_out(self: &Arc<Self>) {
         if self.hand_out_at(Instant::now()).is_some() {
             self.timed.notify_one();
         }
     }
 
-    /// The same. Returns after which time somebody may get what is missing now.
+    /// As `hand_out`, at this time. Returns when to check again.
     fn hand_out_at(self: &Arc<Self>, now: Instant) -> Option<Duration> {
         let (mut handed, mut again) = (Vec::new(), None);
         let mut state = lock(&self.state);
@@ -153,20 +151,20 @@ impl Places {
         }
         state.forget_unused();
         drop(state);
-        // Outside of the lock, because a place that nobody takes is handed out again.
+        // Outside of the lock, because dropping a slot that was not accepted hands out slots again.
         for Waiting { tenant, sender } in handed {
             let _ = sender.send(Slot { places: Arc::clone(self), tenant: tenant.name.clone() });
         }
         again
     }
 
-    /// Looks again for those that wait for memory, or for the next second, when it may be there.
+    /// Checks queued starts again when memory or a rate may permit them.
     pub(crate) async fn keep_time(self: Arc<Self>) {
         loop {
             let again = self.hand_out_at(Instant::now());
             let more = self.timed.notified();
             match again {
-                // Somebody else may wait for less.
+                // A new start may have to be checked sooner.
                 Some(after) => {
                     let _ = tokio::time::timeout(after.clamp(AGAIN.0, AGAIN.1), more).await;
                 }
@@ -175,16 +173,16 @@ impl Places {
         }
     }
 
-    /// Returns why a tenant has to wait.
+    /// Returns why a tenant's start has to wait.
     fn missing(&self, tenant: &Tenant) -> Refusal {
         let state = lock(&self.state);
         let sessions = state.tenants.get(&tenant.name).map_or(0, |own| own.sessions);
         let missing = self.lacks(state.all, sessions, tenant, Instant::now());
-        // What was missing until now, others have got.
+        // The resource was free for a moment, and went to another start.
         missing.unwrap_or(Refusal::Full(self.most))
     }
 
-    /// Returns what is missing for one more session of a tenant that has so many of all.
+    /// Returns the limit that stops one more session of a tenant; `None` if it may start.
     fn lacks(&self, all: usize, sessions: usize, of: &Tenant, now: Instant) -> Option<Refusal> {
         let (quota, rate) = (of.most_sessions(self.most), of.quotas.starts);
         if all >= self.most {
@@ -205,7 +203,8 @@ impl Places {
 }
 
 impl State {
-    /// Takes the place of the start whose turn it is. Notes after which time to look again.
+    /// Removes the next start that may begin from the queue. Lowers `again` to the time of the next
+    /// check.
     fn next(
         &mut self,
         places: &Places,
@@ -226,7 +225,7 @@ impl State {
                 None => first.tenant.starts.take(rate, now).err(),
                 Some(Refusal::Memory(_)) => Some(MEMORY_AGAIN),
                 Some(Refusal::TooFast(_, after)) => Some(after),
-                // Until a session ends.
+                // Not before a session ends.
                 Some(_) => Some(Duration::MAX),
             };
             if let Some(after) = after {

@@ -1,4 +1,4 @@
-//! Pausing and resuming sessions, copies of them, and snapshots.
+//! Pauses and resumes sessions, copies them, and takes snapshots.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,12 @@ use crate::core::{Command, Failure, Reason, Reply, SessionEntry};
 use isolet::internals::lock;
 
 impl Node {
-    /// Saves a session, and ends it until it is resumed. Its place is free meanwhile. Returns
-    /// `false` if it was paused already.
+    /// Saves a session and ends it until it is resumed, which frees its slot. Returns `false` if it
+    /// was paused already.
     pub async fn pause(self: &Arc<Self>, session: SessionLease) -> Result<bool, Refusal> {
         let node = Arc::clone(self);
-        // To the end, also if nobody waits for it any more: the session is in between meanwhile.
+        // On a task that completes even if the client is gone, because the session has no valid
+        // state in between.
         unfinished(tokio::spawn(async move { node.pause_now(&session).await }).await)
     }
 
@@ -40,7 +41,7 @@ impl Node {
             Ok((entry, saved)) => {
                 *lock(&of.deadline) = Instant::now() + store.ttl;
                 *lock(&of.place) = Place::Asleep(saved);
-                // It does not end, it goes on from the file.
+                // Without closing it in order: it resumes from the file.
                 entry.kill();
                 self.end_entry(&entry).await;
                 Ok(true)
@@ -54,13 +55,14 @@ impl Node {
         paused
     }
 
-    /// Has a paused session go on, for so many seconds. Returns `false` if it was not paused.
+    /// Resumes a paused session, with this lifetime in seconds. Returns `false` if it was not
+    /// paused.
     pub async fn resume(
         self: &Arc<Self>,
         session: SessionLease,
         ttl: Option<f64>,
     ) -> Result<bool, Refusal> {
-        // Also while code runs in it.
+        // Answered even while code runs.
         if !session.session().is_paused() {
             return Ok(false);
         }
@@ -105,11 +107,11 @@ impl Node {
         resumed
     }
 
-    /// Pauses a session whose time is over, or ends it if that cannot be.
+    /// Pauses an expired session, or ends it if it cannot be paused.
     pub(crate) fn pause_at_end(self: &Arc<Self>, session: SessionLease) {
         let node = Arc::clone(self);
         if let Some(store) = &self.store {
-            // So that it is not looked at again meanwhile.
+            // So that the next round does not pause it again.
             *lock(&session.session().deadline) = Instant::now() + store.ttl;
         }
         tokio::spawn(async move {
@@ -120,7 +122,7 @@ impl Node {
         });
     }
 
-    /// Makes a session that has all that this one has, and lives for so many seconds.
+    /// Copies a session, with this lifetime in seconds.
     pub async fn fork(
         &self,
         session: &SessionLease,
@@ -200,7 +202,7 @@ impl Node {
         Ok(copy)
     }
 
-    /// Keeps what a session has at this moment, so that others can begin with it.
+    /// Saves the current state of a session, for new sessions to start from.
     pub async fn snapshot(
         &self,
         session: &SessionLease,
@@ -223,7 +225,7 @@ impl Node {
             contexts: of.contexts.copy(),
             until: Instant::now() + store.ttl,
         });
-        // It may have been removed meanwhile.
+        // The tenant may have been removed in the meantime.
         self.current(&tenant).inspect_err(|_| {
             self.snapshots.remove(&tenant, &snapshot.id);
         })?;
@@ -240,7 +242,7 @@ impl Node {
         self.snapshots.remove(tenant, id)
     }
 
-    /// Returns `true` if this may be the id of a snapshot, of some node.
+    /// Returns `true` if the text has the form of an id of a session or a snapshot.
     pub fn is_id(&self, text: &str) -> bool {
         self.ids.origin(text).is_some()
     }
@@ -259,7 +261,7 @@ impl Node {
         })
     }
 
-    /// Ends what there is of a session that was ended while it was on its way.
+    /// Closes a session that was removed from the table while it was being paused or resumed.
     async fn settle(&self, session: &SessionLease) {
         if !self.table.has(session.handle()) {
             self.vacate(session.session()).await;
@@ -267,7 +269,7 @@ impl Node {
     }
 }
 
-/// Returns what a task has returned.
+/// Returns a task's result.
 fn unfinished<T>(ended: Result<Result<T, Refusal>, tokio::task::JoinError>) -> Result<T, Refusal> {
     ended.unwrap_or_else(|error| Err(Failure::protocol(error.to_string()).into()))
 }

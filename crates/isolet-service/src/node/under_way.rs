@@ -1,5 +1,5 @@
-//! The requests under way, of each tenant. Each holds a connection that is ended for nobody, a
-//! WebSocket for as long as it is open: a tenant with many leaves some for others.
+//! Limits each tenant's requests under way. Each holds a connection, a WebSocket for as long as it
+//! is open, so that a tenant without a limit could take all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,19 +8,20 @@ use super::{Node, Refusal, Tenant};
 use isolet::internals::lock;
 
 pub(crate) struct UnderWay {
-    /// The most of one tenant.
+    /// The maximum for one tenant.
     most: usize,
     tenants: Mutex<HashMap<String, usize>>,
 }
 
-/// A request under way, until this is dropped.
+/// Counts as a request under way until it is dropped.
 pub struct Asked {
     of: Arc<UnderWay>,
     tenant: Arc<Tenant>,
 }
 
 impl UnderWay {
-    /// Of so many connections, a tenant may use half; the only one that there is may use all.
+    /// A tenant may use half of the connections; the only tenant of a node without keys may use
+    /// all.
     pub(crate) fn new(connections: usize, is_open: bool) -> Arc<Self> {
         let most = if is_open { connections } else { (connections / 2).max(1) };
         Arc::new(Self { most, tenants: Mutex::default() })
@@ -55,7 +56,7 @@ impl Drop for Asked {
 }
 
 impl Node {
-    /// Counts a request of a tenant, unless it has as many under way as it may.
+    /// Counts a request of a tenant. Fails if the tenant has the maximum number under way.
     pub fn begin(&self, tenant: &Arc<Tenant>) -> Result<Asked, Refusal> {
         self.counted(self.under_way.begin(tenant))
     }
