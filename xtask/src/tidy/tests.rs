@@ -119,7 +119,11 @@ fn every_floor_names_only_those_that_are_listed_above_it() {
 fn an_option_in_what_programs_embed_is_found() {
     let text = "//! x\nuse clap::Args;\n";
     let place = "crates/isolet-mcp/src/server/a.rs";
-    check(place, text, &["crates/isolet-mcp/src/server/a.rs:2: names `clap` in what programs embed"]);
+    check(
+        place,
+        text,
+        &["crates/isolet-mcp/src/server/a.rs:2: names `clap` in what programs embed"],
+    );
     check("crates/isolet-cli/src/mcp/a.rs", text, &[]);
 }
 
