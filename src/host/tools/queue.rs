@@ -1,6 +1,6 @@
 //! The queue of a session's unfinished tool calls. It limits how many calls wait and run, the
 //! memory of their arguments, and the answers that the guest has not read. A call is in only one
-//! permit, so that nothing accumulates however the guest calls.
+//! place, so that nothing accumulates however the guest calls.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
