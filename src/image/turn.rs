@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::place::{PREFIX, Place};
+use super::location::{ImageLocation, PREFIX};
 use crate::data::error::Error;
 use crate::support::patience::Patience;
 
@@ -51,7 +51,7 @@ impl Drop for Turn {
     }
 }
 
-impl Place {
+impl ImageLocation {
     /// Waits until nobody else makes this image, or one without packages in its directory. Others
     /// then wait until the turn is dropped or the process ends. `tell` gets a sentence if that
     /// takes long.
