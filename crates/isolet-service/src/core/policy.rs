@@ -13,7 +13,7 @@ use isolet::{
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
-use super::engines::{self, Engines, Sources, Terms, Wanted};
+use super::engines::{self, EngineKey, Engines, Sources, Terms};
 use super::limits::LimitsEntry;
 use super::limits::NODE_VALUE_BYTES;
 use super::sandboxes::Made;
@@ -237,21 +237,21 @@ impl Policy {
         if let Some(flag) = &terms.given_up {
             permissions = permissions.give_up_packages_when(Arc::clone(flag));
         }
-        let wanted = self.wanted(engines);
-        let isolation = wanted.isolation;
+        let key = self.engine_key(engines);
+        let isolation = key.isolation;
         let mut packages = self.packages.clone();
         let mut engine = None;
         if self.may_start_imported(&limits) {
             let time = terms.import_time.unwrap_or(limits.run_time());
             let time = time.min(EngineBuilder::IMPORT_TIME);
-            engine = engines.imported(&self.imported(&wanted), &permissions, terms, time)?;
+            engine = engines.imported(&self.imported(&key), &permissions, terms, time)?;
             if engine.is_some() {
                 packages.clear();
             }
         }
         let engine = match engine {
             Some(engine) => engine,
-            None => engines.get(&wanted, &permissions, terms)?.ok_or_else(given_up)?,
+            None => engines.get(&key, &permissions, terms)?.ok_or_else(given_up)?,
         };
         let mut builder = Sandbox::builder(&engine)
             .tenant(terms.owner.as_str())
@@ -269,7 +269,7 @@ impl Policy {
         let sandbox = builder.build()?;
         if terms.resolves && !packages.is_empty() {
             let resolve = || block_on(sandbox.resolve_packages(&packages));
-            engines.resolved(&self.loaded(&wanted), terms, resolve)?;
+            engines.resolved(&self.loaded(&key), terms, resolve)?;
         }
         if terms.is_given_up() {
             return Err(given_up());
@@ -279,8 +279,8 @@ impl Policy {
 
     /// Returns `true` if [`build`](Self::build) would not have to import or fetch packages.
     pub(crate) fn has_its_packages(&self, engines: &Engines) -> bool {
-        let wanted = self.wanted(engines);
-        if !engines.has(&wanted).unwrap_or_default() && !self.preload.is_empty() {
+        let key = self.engine_key(engines);
+        if !engines.has(&key).unwrap_or_default() && !self.preload.is_empty() {
             return false;
         }
         if self.packages.is_empty() {
@@ -289,20 +289,20 @@ impl Policy {
         // A policy with invalid limits is refused at once.
         let Ok(limits) = self.limits.limits() else { return true };
         let has_image = if self.may_start_imported(&limits) {
-            engines.has(&self.imported(&wanted))
+            engines.has(&self.imported(&key))
         } else {
             Some(false)
         };
         match has_image {
             Some(true) => true,
-            Some(false) => engines.has(&self.loaded(&wanted)).is_some(),
+            Some(false) => engines.has(&self.loaded(&key)).is_some(),
             None => false,
         }
     }
 
     /// Returns the key of its engine, without its packages.
-    fn wanted(&self, engines: &Engines) -> Wanted {
-        Wanted {
+    fn engine_key(&self, engines: &Engines) -> EngineKey {
+        EngineKey {
             isolation: self.isolation.unwrap_or_else(|| engines.isolation()),
             preload: self.preload.clone(),
             confined: Vec::new(),
@@ -316,13 +316,13 @@ impl Policy {
     }
 
     /// Returns the key of the engine whose image has imported its packages.
-    fn imported(&self, wanted: &Wanted) -> Wanted {
-        Wanted { confined: self.packages.clone(), ..wanted.clone() }
+    fn imported(&self, key: &EngineKey) -> EngineKey {
+        EngineKey { confined: self.packages.clone(), ..key.clone() }
     }
 
     /// Returns the key with its packages, for sessions that load them.
-    fn loaded(&self, wanted: &Wanted) -> Wanted {
-        Wanted { loaded: self.packages.clone(), ..wanted.clone() }
+    fn loaded(&self, key: &EngineKey) -> EngineKey {
+        EngineKey { loaded: self.packages.clone(), ..key.clone() }
     }
 
     /// Returns `true` if packages behave the same when an image has imported them: they could read
