@@ -8,9 +8,9 @@ mod audit;
 mod ceiling;
 mod config;
 mod contexts;
-mod creations;
 mod discretion;
 mod guest;
+mod idempotency;
 mod ids;
 mod in_flight;
 mod memory;
@@ -43,8 +43,8 @@ use opentelemetry::global::BoxedTracer;
 use tokio::sync::oneshot;
 
 use self::audit::{Audit, Owns};
-use self::creations::Creations;
 use self::discretion::Discretion;
+use self::idempotency::IdempotencyCache;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
 use self::named::NamedSessions;
@@ -205,7 +205,7 @@ pub struct Node {
     places: Arc<Places>,
     /// Preparing packages: one start of each tenant at a time.
     packages: Arc<RunGate>,
-    creations: Creations,
+    idempotency: IdempotencyCache,
     named: NamedSessions,
     store: Option<Arc<Store>>,
     snapshots: Snapshots,
@@ -255,7 +255,7 @@ impl Node {
             service,
             discretion,
             has_clients: AtomicBool::new(false),
-            creations: Creations::default(),
+            idempotency: IdempotencyCache::default(),
             named: NamedSessions::default(),
             store: store.map(Arc::new),
             snapshots: Snapshots::default(),
@@ -496,7 +496,7 @@ impl Node {
             }
             self.snapshots.forget_old();
             self.named.forget_gone(|id| self.table.has(id));
-            self.creations.forget(|id| !self.table.has(id));
+            self.idempotency.forget(|id| !self.table.has(id));
         }
     }
 

@@ -28,7 +28,7 @@ impl Node {
         let Some(key) = key else {
             return self.create_patiently(tenant, new, Duration::ZERO).await;
         };
-        let creation = self.creations.of(&tenant.name, key, &new)?;
+        let creation = self.idempotency.of(&tenant.name, key, &new)?;
         let start = async || {
             let session = Box::pin(self.start(tenant, new, Duration::ZERO)).await?;
             Ok::<_, Refusal>(session.handle().to_owned())

@@ -16,7 +16,7 @@ const MAX_KEY_CHARS: usize = 255;
 
 /// The creations of a node, by tenant and key.
 #[derive(Default)]
-pub(crate) struct Creations(Mutex<HashMap<(String, String), Arc<Creation>>>);
+pub(crate) struct IdempotencyCache(Mutex<HashMap<(String, String), Arc<Creation>>>);
 
 pub(crate) struct Creation {
     /// The hash of the request.
@@ -25,7 +25,7 @@ pub(crate) struct Creation {
     pub(crate) id: OnceCell<String>,
 }
 
-impl Creations {
+impl IdempotencyCache {
     /// Returns the creation of a key.
     ///
     /// # Errors
@@ -149,16 +149,16 @@ mod tests {
 
     #[test]
     fn a_key_is_one_creation_of_one_tenant_until_its_session_is_gone() {
-        let creations = Creations::default();
-        let first = creations.of("a", "k", &wanted(1.0)).ok().unwrap();
+        let cache = IdempotencyCache::default();
+        let first = cache.of("a", "k", &wanted(1.0)).ok().unwrap();
         first.id.set("id-1".to_owned()).unwrap();
-        let again = creations.of("a", "k", &wanted(1.0)).ok().unwrap();
+        let again = cache.of("a", "k", &wanted(1.0)).ok().unwrap();
         assert_eq!(again.id.get().map(String::as_str), Some("id-1"));
-        assert!(creations.of("b", "k", &wanted(1.0)).ok().unwrap().id.get().is_none());
-        let other = creations.of("a", "k", &wanted(2.0)).err().unwrap();
+        assert!(cache.of("b", "k", &wanted(1.0)).ok().unwrap().id.get().is_none());
+        let other = cache.of("a", "k", &wanted(2.0)).err().unwrap();
         assert!(other.message.contains("\"k\""), "{}", other.message);
-        assert!(creations.of("a", &"k".repeat(256), &wanted(1.0)).is_err());
-        creations.forget(|id| id == "id-1");
-        assert!(creations.of("a", "k", &wanted(2.0)).ok().unwrap().id.get().is_none());
+        assert!(cache.of("a", &"k".repeat(256), &wanted(1.0)).is_err());
+        cache.forget(|id| id == "id-1");
+        assert!(cache.of("a", "k", &wanted(2.0)).ok().unwrap().id.get().is_none());
     }
 }
