@@ -45,7 +45,7 @@ impl Stdout {
 
     /// Writes an event. One that exceeds a frame is dropped: the result of its run has the same
     /// data, within its limits.
-    fn tell(&self, message: &impl Serialize) {
+    fn send_or_drop(&self, message: &impl Serialize) {
         let _ = self.send(message);
     }
 }
@@ -72,7 +72,7 @@ impl Stdout {
                 ),
                 session_alive: true,
             };
-            self.tell(&("error", request, failure));
+            self.send_or_drop(&("error", request, failure));
         }
     }
 
@@ -96,13 +96,13 @@ impl Stdout {
 }
 
 /// The listener of a run, which is named by the number of its request.
-pub(super) struct Hears {
+pub(super) struct RunListener {
     pub(super) client: Arc<Stdout>,
     pub(super) session: i64,
     pub(super) run: i64,
 }
 
-impl Listener for Hears {
+impl Listener for RunListener {
     fn has_room(&self) -> bool {
         true
     }
@@ -112,38 +112,38 @@ impl Listener for Hears {
             Stream::Stderr => 2,
             _ => 1,
         };
-        self.client.tell(&("output", self.run, stream, text));
+        self.client.send_or_drop(&("output", self.run, stream, text));
     }
 
     fn display(&self, display: Display) {
-        self.client.tell(&("display", self.run, display));
+        self.client.send_or_drop(&("display", self.run, display));
     }
 
     fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
         let arguments = Plain(arguments);
-        self.client.tell(&("call", call, self.session, self.run, tool, arguments));
+        self.client.send_or_drop(&("call", call, self.session, self.run, tool, arguments));
         Some(Kept(None))
     }
 
     fn uncall(&self, call: u64) {
-        self.client.tell(&("uncall", call));
+        self.client.send_or_drop(&("uncall", call));
     }
 }
 
 /// The owner of a session, or of accesses without a session.
-pub(super) struct Owns {
+pub(super) struct ClientOwner {
     pub(super) client: Arc<Stdout>,
     pub(super) sandbox: i64,
     pub(super) session: i64,
 }
 
-impl Owner for Owns {
+impl Owner for ClientOwner {
     fn name(&self) -> String {
         self.session.to_string()
     }
 
     fn audit(&self, event: &AuditEvent) {
-        self.client.tell(&("audit", self.sandbox, self.session, audit_line::line(event)));
+        self.client.send_or_drop(&("audit", self.sandbox, self.session, audit_line::line(event)));
     }
 
     fn may_access(&self) -> Result<(), String> {
@@ -152,6 +152,6 @@ impl Owner for Owns {
 
     fn listener(&self) -> Option<Arc<dyn Listener>> {
         let (client, session) = (Arc::clone(&self.client), self.session);
-        Some(Arc::new(Hears { client, session, run: 0 }))
+        Some(Arc::new(RunListener { client, session, run: 0 }))
     }
 }

@@ -6,7 +6,7 @@ use isolet::{ToolError, Value};
 use serde::Deserialize;
 
 use super::PROTOCOL;
-use super::client::{Hears, Stdout};
+use super::client::{RunListener, Stdout};
 use isolet_service::core::{
     Answer, Command, Failure, Plain, Policy, Run, RunOptions, SubmitEntry, ToolEntry,
 };
@@ -219,7 +219,7 @@ fn command(
                 inputs: rest.variables("INPUTS")?,
                 options: rest.last(RunOptions::read)?,
             },
-            listener: Arc::new(Hears { client: Arc::clone(client), session, run: number }),
+            listener: Arc::new(RunListener { client: Arc::clone(client), session, run: number }),
             reply: client.answers(number),
         },
         "set" => Command::Set {

@@ -9,7 +9,7 @@ use isolet::Value;
 use isolet::blocking::block_on;
 use serde::Serialize;
 
-use super::client::{Owns, Stdout};
+use super::client::{ClientOwner, Stdout};
 use super::messages::Request;
 use isolet_service::core::{
     Answer, Command, Failure, Owner, Reply, SandboxEntry, Service, SessionEntry, Terms, Work,
@@ -159,7 +159,7 @@ impl Numbers {
     }
 
     fn owner(&self, sandbox: i64, session: i64) -> Arc<dyn Owner> {
-        Arc::new(Owns { client: Arc::clone(&self.client), sandbox, session })
+        Arc::new(ClientOwner { client: Arc::clone(&self.client), sandbox, session })
     }
 
     fn sandbox(&self, sandbox: i64) -> Result<Arc<SandboxEntry>, Failure> {

@@ -164,19 +164,19 @@ impl Audit {
 }
 
 /// The owner of a session, as the audit log names it.
-pub(crate) struct Owns {
+pub(crate) struct AuditOwner {
     audit: Arc<Audit>,
     tenant: String,
     id: String,
 }
 
-impl Owns {
+impl AuditOwner {
     pub(crate) fn new(audit: &Arc<Audit>, tenant: &str, id: &str) -> Self {
         Self { audit: Arc::clone(audit), tenant: tenant.to_owned(), id: id.to_owned() }
     }
 }
 
-impl Owner for Owns {
+impl Owner for AuditOwner {
     fn name(&self) -> String {
         self.id.clone()
     }

@@ -9,6 +9,7 @@ mod ceiling;
 mod config;
 mod contexts;
 mod discretion;
+mod events;
 mod guest;
 mod idempotency;
 mod ids;
@@ -19,7 +20,6 @@ mod named;
 mod on_drop;
 mod packages;
 mod places;
-mod replies;
 mod run_gate;
 mod runs;
 mod saved;
@@ -42,7 +42,7 @@ use futures_util::future::join_all;
 use opentelemetry::global::BoxedTracer;
 use tokio::sync::oneshot;
 
-use self::audit::{Audit, Owns};
+use self::audit::{Audit, AuditOwner};
 use self::discretion::Discretion;
 use self::idempotency::IdempotencyCache;
 use self::ids::{Ids, Origin};
@@ -67,11 +67,11 @@ pub use self::ceiling::{ImplicitGrants, MOST_SECONDS};
 pub use self::config::{Config, Settings};
 pub use self::contexts::{Context, HOME};
 pub use self::discretion::Operator;
+pub use self::events::Event;
 pub use self::guest::{Entry, EntryKind, Raised};
 pub use self::in_flight::{Charge, with_results};
 pub use self::memory::Memory;
 pub use self::metrics::Metrics;
-pub use self::replies::Event;
 pub use self::runs::Streamed;
 pub use self::saved::Snapshot;
 pub use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
@@ -581,7 +581,7 @@ impl Node {
 
     /// Returns the owner of a session with this id.
     fn owner(&self, tenant: &str, id: &str) -> Arc<dyn Owner> {
-        Arc::new(Owns::new(&self.audit, tenant, id))
+        Arc::new(AuditOwner::new(&self.audit, tenant, id))
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::audit::AuditRecord;
-use super::replies::{Events, Hears, Nobody};
+use super::events::{EventSender, Events, NoListener};
 use super::run_gate::Pass;
 use super::session::SessionLease;
 use super::traces::Traced;
@@ -24,7 +24,7 @@ impl Node {
     pub async fn run(&self, session: &SessionLease, run: Run) -> Result<Execution, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(session).await?;
-        self.finish(session, run, Arc::new(Nobody), traced, pass).await
+        self.finish(session, run, Arc::new(NoListener), traced, pass).await
     }
 
     /// As [`run`](Self::run), with the run's events.
@@ -36,11 +36,12 @@ impl Node {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(&session).await?;
         let counter = self.metrics.tool_calls();
-        let (hears, events) = Hears::new(traced.context(), Arc::clone(&self.traces), counter);
+        let (sender, events) =
+            EventSender::new(traced.context(), Arc::clone(&self.traces), counter);
         let node = Arc::clone(self);
         let result =
             Box::pin(
-                async move { node.finish(&session, run, Arc::new(hears), traced, pass).await },
+                async move { node.finish(&session, run, Arc::new(sender), traced, pass).await },
             );
         Ok(Streamed { events, result })
     }

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
 
-use super::replies::{Event, Events};
+use super::events::{Event, Events};
 use super::{Refusal, Streamed};
 use crate::core::Execution;
 

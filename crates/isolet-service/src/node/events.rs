@@ -45,7 +45,7 @@ impl Events {
 }
 
 /// Sends the events of a run to its stream.
-pub(crate) struct Hears {
+pub(crate) struct EventSender {
     sender: mpsc::Sender<Event>,
     /// The span of the run.
     run: Option<SpanContext>,
@@ -54,7 +54,7 @@ pub(crate) struct Hears {
     tool_calls: Counter,
 }
 
-impl Hears {
+impl EventSender {
     /// Creates the sender and the receiver of a run's events; `run` is its span.
     pub(crate) fn new(
         run: Option<SpanContext>,
@@ -66,7 +66,7 @@ impl Hears {
     }
 
     /// Sends an event, waiting while the buffer is full. Returns `false` if the receiver is gone.
-    fn tell(&self, event: Event) -> bool {
+    fn send(&self, event: Event) -> bool {
         match self.sender.try_send(event) {
             Ok(()) => true,
             Err(TrySendError::Closed(_)) => false,
@@ -78,23 +78,23 @@ impl Hears {
     }
 }
 
-impl Listener for Hears {
+impl Listener for EventSender {
     fn has_room(&self) -> bool {
         self.sender.capacity() > 0 || self.sender.is_closed()
     }
 
     fn output(&self, stream: Stream, text: String) {
-        self.tell(Event::Output(stream, text));
+        self.send(Event::Output(stream, text));
     }
 
     fn display(&self, display: Display) {
-        self.tell(Event::Display(display));
+        self.send(Event::Display(display));
     }
 
     fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
         let traced = self.traces.call(self.run.clone(), tool);
-        let is_told = self.tell(Event::Call { call, tool: tool.to_owned(), arguments });
-        is_told.then(|| {
+        let is_sent = self.send(Event::Call { call, tool: tool.to_owned(), arguments });
+        is_sent.then(|| {
             self.tool_calls.inc();
             Kept(Some(Box::new(traced)))
         })
@@ -107,9 +107,9 @@ impl Listener for Hears {
 }
 
 /// Discards all events.
-pub(crate) struct Nobody;
+pub(crate) struct NoListener;
 
-impl Listener for Nobody {
+impl Listener for NoListener {
     fn has_room(&self) -> bool {
         true
     }
