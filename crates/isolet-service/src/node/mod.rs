@@ -19,12 +19,12 @@ mod metrics;
 mod named;
 mod on_drop;
 mod packages;
-mod places;
+mod pausing;
 mod run_gate;
 mod runs;
 mod saved;
 mod session;
-mod sleep;
+mod slots;
 mod sockets;
 mod starting;
 mod store;
@@ -49,10 +49,10 @@ use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
 use self::named::NamedSessions;
 use self::on_drop::OnDrop;
-use self::places::Places;
 use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
+use self::slots::Slots;
 use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
@@ -202,7 +202,7 @@ pub struct Node {
     runs: Arc<RunGate>,
     /// Starting workers: as many at once as there are processors, and one of each tenant.
     starts: Arc<RunGate>,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     /// Preparing packages: one start of each tenant at a time.
     packages: Arc<RunGate>,
     idempotency: IdempotencyCache,
@@ -250,7 +250,7 @@ impl Node {
             under_way: UnderWay::new(settings.max_connections, tenants.is_open()),
             starts: RunGate::new(processors, usize::MAX),
             packages: RunGate::new(usize::MAX, settings.max_queue),
-            places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
+            slots: Slots::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
             settings,
             service,
             discretion,
@@ -350,7 +350,7 @@ impl Node {
     pub fn load(&self) -> Load {
         let (running, waiting) = self.runs.load();
         let (preparing, waiting_for_packages) = self.packages.load();
-        let (sessions, max_sessions) = (self.places.all(), self.settings.max_sessions);
+        let (sessions, max_sessions) = (self.slots.all(), self.settings.max_sessions);
         Load { sessions, max_sessions, running, waiting, preparing, waiting_for_packages }
     }
 
@@ -471,7 +471,7 @@ impl Node {
     /// Ends or pauses expired and idle sessions, and starts the checks of queued starts. Runs
     /// forever.
     pub async fn keep_time(self: Arc<Self>) {
-        tokio::spawn(Arc::clone(&self.places).keep_time());
+        tokio::spawn(Arc::clone(&self.slots).keep_time());
         loop {
             tokio::time::sleep(ROUND).await;
             self.audit.keep_up();

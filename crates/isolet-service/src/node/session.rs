@@ -8,7 +8,8 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::contexts::{Context, Contexts};
-use super::places::Place;
+use super::slots::Slot;
+use super::store::Saved;
 use super::tenants::Tenant;
 use super::traces::Traced;
 use super::{ImplicitGrants, Node, Refusal};
@@ -27,7 +28,7 @@ pub struct NodeSession {
     /// Set if a request resumes the paused session, in protocols that do so.
     pub(crate) resumes_on_use: bool,
     pub(crate) metadata: Plain,
-    pub(crate) place: Mutex<Place>,
+    pub(crate) state: Mutex<SessionState>,
     pub(crate) contexts: Contexts,
     pub(crate) use_so_far: Mutex<Use>,
     /// Cancelled once the session ends.
@@ -39,7 +40,7 @@ pub struct NodeSession {
 impl NodeSession {
     /// Returns the session of the service.
     pub(crate) fn entry(&self) -> Result<Arc<SessionEntry>, Refusal> {
-        lock(&self.place).entry().map(Arc::clone).ok_or(Refusal::Paused)
+        lock(&self.state).entry().map(Arc::clone).ok_or(Refusal::Paused)
     }
 
     /// Interrupts the session's run.
@@ -55,7 +56,7 @@ impl NodeSession {
     }
 
     pub fn is_paused(&self) -> bool {
-        lock(&self.place).entry().is_none()
+        lock(&self.state).entry().is_none()
     }
 
     pub fn pauses_at_end(&self) -> bool {
@@ -82,6 +83,28 @@ impl NodeSession {
 
     pub fn use_so_far(&self) -> Use {
         *lock(&self.use_so_far)
+    }
+}
+
+/// Whether a session runs, or is saved in the store.
+pub(crate) enum SessionState {
+    Active {
+        session: Arc<SessionEntry>,
+        /// The session's slot.
+        _slot: Slot,
+    },
+    /// Being paused or resumed.
+    Transitioning,
+    Paused(Saved),
+}
+
+impl SessionState {
+    /// Returns the session of the service, if it is running.
+    pub(crate) fn entry(&self) -> Option<&Arc<SessionEntry>> {
+        match self {
+            Self::Active { session, .. } => Some(session),
+            Self::Transitioning | Self::Paused(_) => None,
+        }
     }
 }
 

@@ -15,20 +15,20 @@ const MAX_SOCKETS: u32 = 100_000;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 pub struct Sockets {
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Cancelled when the node shuts down.
     end: CancellationToken,
 }
 
 impl Sockets {
     pub(crate) fn new() -> Self {
-        let places = Arc::new(Semaphore::new(MAX_SOCKETS as usize));
-        Self { places, end: CancellationToken::new() }
+        let permits = Arc::new(Semaphore::new(MAX_SOCKETS as usize));
+        Self { permits, end: CancellationToken::new() }
     }
 
     /// Counts a WebSocket until the permit is dropped.
     pub fn take(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let taken = Arc::clone(&self.places).try_acquire_owned();
+        let taken = Arc::clone(&self.permits).try_acquire_owned();
         taken.map_err(|_| Refusal::Quota(format!("WebSockets: limit {MAX_SOCKETS}")))
     }
 
@@ -40,6 +40,6 @@ impl Sockets {
     /// Closes all WebSockets, and waits for that.
     pub(crate) async fn end(&self) {
         self.end.cancel();
-        let _ = tokio::time::timeout(FAREWELL, self.places.acquire_many(MAX_SOCKETS)).await;
+        let _ = tokio::time::timeout(FAREWELL, self.permits.acquire_many(MAX_SOCKETS)).await;
     }
 }

@@ -7,9 +7,8 @@ use isolet::Value;
 
 use super::audit::AuditRecord;
 use super::packages::Ready;
-use super::places::Place;
 use super::run_gate::QueueIsFull;
-use super::session::{NewSession, NodeSession, OwnSession, SessionLease};
+use super::session::{NewSession, NodeSession, OwnSession, SessionLease, SessionState};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, REMOVED, Refusal, gone};
 use crate::core::{Failure, Reason, Reply, SessionEntry};
@@ -74,7 +73,7 @@ impl Node {
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
         let ready = self.make_ready(&tenant.name, &policy).await?;
-        let slot = self.places.take(tenant, patience).await?;
+        let slot = self.slots.take(tenant, patience).await?;
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
@@ -91,7 +90,7 @@ impl Node {
             pauses_at_end: new.pauses_at_end,
             resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            place: Mutex::new(Place::Awake { session: entry, _slot: slot }),
+            state: Mutex::new(SessionState::Active { session: entry, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),

@@ -4,9 +4,8 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::places::Place;
 use super::saved::{Kept, Snapshot};
-use super::session::{NodeSession, SessionLease};
+use super::session::{NodeSession, SessionLease, SessionState};
 use super::starting::no_turn;
 use super::store::{Saved, Store};
 use super::tenants::Tenant;
@@ -32,22 +31,22 @@ impl Node {
         }
         let store = self.store()?;
         let saved = store.begin(&of.tenant)?;
-        let awake = mem::replace(&mut *lock(&of.place), Place::Moving);
-        let paused = match awake.entry() {
+        let active = mem::replace(&mut *lock(&of.state), SessionState::Transitioning);
+        let paused = match active.entry() {
             Some(entry) => self.save(entry, saved).await.map(|saved| (Arc::clone(entry), saved)),
             None => Err(Refusal::Paused),
         };
         let paused = match paused {
             Ok((entry, saved)) => {
                 *lock(&of.deadline) = Instant::now() + store.ttl;
-                *lock(&of.place) = Place::Asleep(saved);
+                *lock(&of.state) = SessionState::Paused(saved);
                 // Without closing it in order: it resumes from the file.
                 entry.kill();
                 self.end_entry(&entry).await;
                 Ok(true)
             }
             Err(refusal) => {
-                *lock(&of.place) = awake;
+                *lock(&of.state) = active;
                 Err(refusal)
             }
         };
@@ -83,10 +82,10 @@ impl Node {
         self.audit.check(&of.tenant.name)?;
         let tenant = self.current(&of.tenant)?;
         let ready = self.make_ready(&tenant.name, &of.policy).await?;
-        let slot = self.places.take(&tenant, Duration::ZERO).await?;
-        let asleep = mem::replace(&mut *lock(&of.place), Place::Moving);
-        let opened = match &asleep {
-            Place::Asleep(saved) => {
+        let slot = self.slots.take(&tenant, Duration::ZERO).await?;
+        let stored = mem::replace(&mut *lock(&of.state), SessionState::Transitioning);
+        let opened = match &stored {
+            SessionState::Paused(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
                 self.open(whose, ready, (Vec::new(), Some(saved.path()))).await
             }
@@ -95,11 +94,11 @@ impl Node {
         let resumed = match opened {
             Ok(entry) => {
                 *lock(&of.deadline) = deadline;
-                *lock(&of.place) = Place::Awake { session: entry, _slot: slot };
+                *lock(&of.state) = SessionState::Active { session: entry, _slot: slot };
                 Ok(true)
             }
             Err(failure) => {
-                *lock(&of.place) = asleep;
+                *lock(&of.state) = stored;
                 Err(failure.into())
             }
         };
@@ -142,7 +141,7 @@ impl Node {
         } else {
             Some(self.make_ready(&tenant.name, &of.policy).await?)
         };
-        let slot = self.places.take(&tenant, Duration::ZERO).await?;
+        let slot = self.slots.take(&tenant, Duration::ZERO).await?;
         let id = self.next_id()?;
         let (whose, since) = ((&*of.tenant.name, id.as_str()), Instant::now());
         let traced = self.traces.session(&of.tenant.name, &id);
@@ -166,7 +165,7 @@ impl Node {
             pauses_at_end: of.pauses_at_end,
             resumes_on_use: of.resumes_on_use,
             metadata: of.metadata.clone(),
-            place: Mutex::new(Place::Awake { session: copy, _slot: slot }),
+            state: Mutex::new(SessionState::Active { session: copy, _slot: slot }),
             contexts: of.contexts.copy(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),

@@ -11,9 +11,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::Refusal;
 use super::memory::{LastReading, Memory};
-use super::store::Saved;
 use super::tenants::Tenant;
-use crate::core::SessionEntry;
 use isolet::internals::lock;
 
 /// How soon to check the available memory again.
@@ -23,30 +21,8 @@ const MEMORY_AGAIN: Duration = Duration::from_millis(100);
 /// checked again.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
-/// Whether a session runs, or is saved in the store.
-pub(crate) enum Place {
-    Awake {
-        session: Arc<SessionEntry>,
-        /// The session's slot.
-        _slot: Slot,
-    },
-    /// Being paused or resumed.
-    Moving,
-    Asleep(Saved),
-}
-
-impl Place {
-    /// Returns the session of the service, if it is running.
-    pub(crate) fn entry(&self) -> Option<&Arc<SessionEntry>> {
-        match self {
-            Self::Awake { session, .. } => Some(session),
-            Self::Moving | Self::Asleep(_) => None,
-        }
-    }
-}
-
 /// Counts sessions, from before each starts until it has ended, and queues starts.
-pub(crate) struct Places {
+pub(crate) struct Slots {
     /// The maximum number of sessions.
     most: usize,
     /// The maximum number of queued starts of one tenant.
@@ -82,11 +58,11 @@ struct Waiting {
 
 /// Counts as one session of a tenant until it is dropped.
 pub(crate) struct Slot {
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     tenant: String,
 }
 
-impl Places {
+impl Slots {
     pub(crate) fn new(most: usize, most_waiting: usize, reserve: f64) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -109,12 +85,12 @@ impl Places {
         tenant: &Arc<Tenant>,
         patience: Duration,
     ) -> Result<Slot, Refusal> {
-        let mut place = self.queue(tenant)?;
+        let mut slot = self.queue(tenant)?;
         self.hand_out();
-        match tokio::time::timeout(patience, &mut place).await {
+        match tokio::time::timeout(patience, &mut slot).await {
             Ok(Ok(slot)) => Ok(slot),
             // It may have arrived at this moment.
-            _ => place.try_recv().map_err(|_| self.missing(tenant)),
+            _ => slot.try_recv().map_err(|_| self.missing(tenant)),
         }
     }
 
@@ -127,12 +103,12 @@ impl Places {
             let waiting = own.waiting.len();
             return Err(Refusal::Quota(format!("waiting starts of this key: limit {waiting}")));
         }
-        let (sender, place) = oneshot::channel();
+        let (sender, slot) = oneshot::channel();
         own.waiting.push_back(Waiting { tenant: Arc::clone(tenant), sender });
         if !state.turns.contains(&tenant.name) {
             state.turns.push_back(tenant.name.clone());
         }
-        Ok(place)
+        Ok(slot)
     }
 
     /// Hands free slots to queued starts.
@@ -153,7 +129,7 @@ impl Places {
         drop(state);
         // Outside of the lock, because dropping a slot that was not accepted hands out slots again.
         for Waiting { tenant, sender } in handed {
-            let _ = sender.send(Slot { places: Arc::clone(self), tenant: tenant.name.clone() });
+            let _ = sender.send(Slot { slots: Arc::clone(self), tenant: tenant.name.clone() });
         }
         again
     }
@@ -207,12 +183,12 @@ impl State {
     /// check.
     fn next(
         &mut self,
-        places: &Places,
+        slots: &Slots,
         now: Instant,
         again: &mut Option<Duration>,
     ) -> Option<Waiting> {
         for _ in 0..self.turns.len() {
-            if self.all >= places.most {
+            if self.all >= slots.most {
                 return None;
             }
             let name = self.turns.pop_front()?;
@@ -220,7 +196,7 @@ impl State {
             own.waiting.retain(|waiting| !waiting.sender.is_closed());
             let Some(first) = own.waiting.front() else { continue };
             let rate = first.tenant.quotas.starts;
-            let lacks = places.lacks(self.all, own.sessions, &first.tenant, now);
+            let lacks = slots.lacks(self.all, own.sessions, &first.tenant, now);
             let after = match lacks {
                 None => first.tenant.starts.take(rate, now).err(),
                 Some(Refusal::Memory(_)) => Some(MEMORY_AGAIN),
@@ -253,13 +229,13 @@ impl State {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut state = lock(&self.places.state);
+        let mut state = lock(&self.slots.state);
         state.all -= 1;
         if let Some(own) = state.tenants.get_mut(&self.tenant) {
             own.sessions -= 1;
         }
         drop(state);
-        self.places.hand_out();
+        self.slots.hand_out();
     }
 }
 
@@ -285,8 +261,8 @@ mod tests {
         tenant(name, Quotas { sessions: Some(sessions), ..Quotas::default() })
     }
 
-    fn places(most: usize, most_waiting: usize) -> Arc<Places> {
-        Places::new(most, most_waiting, 0.0)
+    fn slots(most: usize, most_waiting: usize) -> Arc<Slots> {
+        Slots::new(most, most_waiting, 0.0)
     }
 
     fn poll(taking: &mut Taking) -> Option<Result<Slot, Refusal>> {
@@ -297,15 +273,15 @@ mod tests {
     }
 
     /// Starts to wait.
-    fn wait(places: &Arc<Places>, tenant: &Arc<Tenant>) -> Taking {
-        let (places, tenant) = (Arc::clone(places), Arc::clone(tenant));
-        let mut taking: Taking = Box::pin(async move { places.take(&tenant, LONG).await });
+    fn wait(slots: &Arc<Slots>, tenant: &Arc<Tenant>) -> Taking {
+        let (slots, tenant) = (Arc::clone(slots), Arc::clone(tenant));
+        let mut taking: Taking = Box::pin(async move { slots.take(&tenant, LONG).await });
         assert!(poll(&mut taking).is_none());
         taking
     }
 
-    async fn at_once(places: &Arc<Places>, tenant: &Arc<Tenant>) -> Result<Slot, Refusal> {
-        places.take(tenant, Duration::ZERO).await
+    async fn at_once(slots: &Arc<Slots>, tenant: &Arc<Tenant>) -> Result<Slot, Refusal> {
+        slots.take(tenant, Duration::ZERO).await
     }
 
     fn taken(taking: &mut Taking) -> Slot {
@@ -314,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_is_taken_until_it_is_dropped_and_a_refused_one_takes_none() {
-        let (all, a, b) = (places(3, 9), of("a", 2), of("b", 0));
+        let (all, a, b) = (slots(3, 9), of("a", 2), of("b", 0));
         let taken = [at_once(&all, &a).await.ok().unwrap(), at_once(&all, &a).await.ok().unwrap()];
         assert!(matches!(at_once(&all, &a).await, Err(Refusal::Quota(_))));
         assert!(matches!(at_once(&all, &b).await, Err(Refusal::Quota(_))));
@@ -327,21 +303,21 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_first_is_served_first_and_nobody_takes_a_place_that_another_one_waits_for() {
-        let (all, a) = (places(1, 9), of("a", 9));
-        let mut place = at_once(&all, &a).await.ok().unwrap();
+        let (all, a) = (slots(1, 9), of("a", 9));
+        let mut slot = at_once(&all, &a).await.ok().unwrap();
         let mut waiting: VecDeque<_> = (0..4).map(|_| wait(&all, &a)).collect();
         while let Some(mut first) = waiting.pop_front() {
-            drop(place);
+            drop(slot);
             // It is free for nobody but the first in line, also before that one has looked.
             assert!(matches!(at_once(&all, &a).await, Err(Refusal::Full(1))));
             assert!(waiting.iter_mut().all(|later| poll(later).is_none()));
-            place = taken(&mut first);
+            slot = taken(&mut first);
         }
     }
 
     #[tokio::test]
     async fn tenants_take_turns_and_one_at_its_quota_holds_up_no_other() {
-        let (all, flood, quiet) = (places(2, 99), of("flood", 1), of("quiet", 9));
+        let (all, flood, quiet) = (slots(2, 99), of("flood", 1), of("quiet", 9));
         let first = at_once(&all, &flood).await.ok().unwrap();
         let second = at_once(&all, &quiet).await.ok().unwrap();
         let mut flooding: Vec<_> = (0..9).map(|_| wait(&all, &flood)).collect();
@@ -361,16 +337,16 @@ mod tests {
 
     #[tokio::test]
     async fn who_goes_away_gives_up_its_place_in_line_or_the_place_that_it_was_handed() {
-        let (all, a) = (places(1, 2), of("a", 9));
-        let place = at_once(&all, &a).await.ok().unwrap();
+        let (all, a) = (slots(1, 2), of("a", 9));
+        let slot = at_once(&all, &a).await.ok().unwrap();
         let [first, second] = [wait(&all, &a), wait(&all, &a)];
         let refused = at_once(&all, &a).await.err().unwrap();
         assert!(matches!(refused, Refusal::Quota(text) if text.contains("limit 2")));
         drop(first);
         let mut third = wait(&all, &a);
-        drop(place);
+        drop(slot);
         assert!(poll(&mut third).is_none());
-        // It was handed the place, and does not come.
+        // It was handed the slot, and its client is gone.
         drop(second);
         taken(&mut third);
         assert_eq!(all.all(), 0);
@@ -379,7 +355,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_for_the_next_second_keeps_its_place_in_line() {
         let quotas = Quotas { starts: 0.5, ..Quotas::default() };
-        let (all, slow, other) = (places(9, 9), tenant("slow", quotas), of("other", 9));
+        let (all, slow, other) = (slots(9, 9), tenant("slow", quotas), of("other", 9));
         let _first = at_once(&all, &slow).await.ok().unwrap();
         assert!(matches!(at_once(&all, &slow).await, Err(Refusal::TooFast(..))));
         let [mut second, mut third] = [wait(&all, &slow), wait(&all, &slow)];
