@@ -193,7 +193,7 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
         .enable_all()
         .build()
         .context("the event loop cannot start")?;
-    let served = runtime.block_on(server::serve(settings, listener, told_to_end()));
+    let served = runtime.block_on(server::serve(settings, listener, until_terminated()));
     if let Some(log) = log {
         log.end();
     }
@@ -216,7 +216,7 @@ fn tell_a_person() -> Result<()> {
 }
 
 /// Waits for the signals that end the server.
-async fn told_to_end() -> Result<()> {
+async fn until_terminated() -> Result<()> {
     let mut terminated = tokio::signal::unix::signal(SignalKind::terminate())
         .context("the signal SIGTERM is not noticed")?;
     // Whoever has started it so that the end of the terminal does not end it, means that.

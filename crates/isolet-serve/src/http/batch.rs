@@ -160,7 +160,7 @@ enum Ran {
 fn answered(id: Value, ran: Result<Execution, Problem>) -> Bytes {
     let ran = match ran {
         Ok(execution) => Ran::Execution(Box::new(execution)),
-        Err(problem) => Ran::Problem(problem.told()),
+        Err(problem) => Ran::Problem(problem.to_body()),
     };
     line(Done { id: Plain(id), ran }).into()
 }

@@ -127,7 +127,7 @@ pub fn serve(
     let observers = Observers {
         audit,
         tracer: exporter.as_ref().map(otlp::Exporter::tracer),
-        operator: Some(operator::told()?),
+        operator: Some(operator::on_standard_error()?),
     };
     let node =
         Node::new(&options.name, settings, engines, observers).map_err(|error| anyhow!(error))?;
@@ -210,7 +210,7 @@ async fn listen(
         }
     };
     let served = tokio::spawn(http_server::serve(listener, limits, end.clone(), answer));
-    signals.told_to_end(|| reload(&node, options.config.as_deref())).await;
+    signals.until_terminated(|| reload(&node, options.config.as_deref())).await;
     let farewell = async {
         let until = node.drain().await;
         end.cancel();
@@ -220,7 +220,7 @@ async fn listen(
     // A second signal skips the shutdown's waits.
     tokio::select! {
         () = farewell => {}
-        () = signals.told_to_end(|| ()) => {}
+        () = signals.until_terminated(|| ()) => {}
     }
     if let Address::Unix(path) = address {
         // It may have been removed already.
@@ -253,7 +253,7 @@ impl Signals {
     }
 
     /// Waits for SIGTERM or SIGINT. On SIGHUP, calls `reload`.
-    async fn told_to_end(&mut self, reload: impl Fn()) {
+    async fn until_terminated(&mut self, reload: impl Fn()) {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return,

@@ -17,7 +17,7 @@ const WHILE: Duration = Duration::from_secs(10);
 
 /// Returns the operator, whose calls never block. Lines that exceed the queue or the rate are
 /// dropped.
-pub(super) fn told() -> io::Result<Operator> {
+pub(super) fn on_standard_error() -> io::Result<Operator> {
     let (sender, lines) = sync_channel::<String>(WAITING);
     thread::Builder::new().name("isolet-operator".to_owned()).spawn(move || {
         let mut pace = Pace::new(Instant::now());

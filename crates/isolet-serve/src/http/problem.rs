@@ -119,7 +119,7 @@ impl Problem {
     }
 
     /// Returns the body for clients.
-    pub(super) fn told(&self) -> openapi::Problem {
+    pub(super) fn to_body(&self) -> openapi::Problem {
         openapi::Problem {
             r#type: "about:blank",
             title: self.status.canonical_reason().unwrap_or_default(),
@@ -232,7 +232,7 @@ impl From<Failure> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, line(self.told())).into_response();
+        let mut response = (self.status, line(self.to_body())).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after {

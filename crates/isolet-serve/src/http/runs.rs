@@ -193,7 +193,7 @@ fn lines(
                 line(EventMessage::End { execution }).into()
             }
             StreamItem::End(Err(refusal)) => {
-                line(EventMessage::Error { problem: Problem::from(refusal).told() }).into()
+                line(EventMessage::Error { problem: Problem::from(refusal).to_body() }).into()
             }
         })
     })

@@ -353,13 +353,13 @@ impl Conversation {
                     self.take(turn).await?;
                 }
                 Some(event) = events.next(), if self.socket.has_room() => {
-                    self.socket.send(told(event, id.clone()));
+                    self.socket.send(to_message(event, id.clone()));
                 }
             }
         };
         // No event follows the result.
         while let Some(event) = events.try_next() {
-            self.socket.deliver(told(event, id.clone())).await.ok_or(Gone)?;
+            self.socket.deliver(to_message(event, id.clone())).await.ok_or(Gone)?;
         }
         Ok(match result {
             Ok(execution) => ended(id, fit_message(fit(&self.node, &same, execution))),
@@ -440,17 +440,17 @@ enum Done {
     Nothing,
 }
 
-fn told(what: impl Into<EventMessage>, id: Option<Value>) -> Vec<u8> {
+fn to_message(what: impl Into<EventMessage>, id: Option<Value>) -> Vec<u8> {
     json(WithId { what: what.into(), id: id.map(Plain) })
 }
 
 /// Returns the last message of a run.
 fn ended(id: Option<Value>, execution: Execution) -> Vec<u8> {
-    told(EventMessage::End { execution: Box::new(execution) }, id)
+    to_message(EventMessage::End { execution: Box::new(execution) }, id)
 }
 
 fn failed(id: Option<Value>, problem: &Problem) -> Vec<u8> {
-    told(EventMessage::Error { problem: problem.told() }, id)
+    to_message(EventMessage::Error { problem: problem.to_body() }, id)
 }
 
 /// Returns the close code for a problem.
