@@ -17,7 +17,7 @@ use crate::kit::interrupts::Interrupts;
 use crate::kit::output::{self, Shown};
 use crate::notebook::{Runner, Target};
 use crate::program::made_files::{self, MadeFiles};
-use crate::program::{Program, Wanted};
+use crate::program::{Program, ProgramArgs};
 use crate::show::exit;
 use crate::show::progress;
 use crate::show::report;
@@ -71,14 +71,14 @@ pub(crate) struct RunArgs {
 /// `command` is the definition of isolet's command line.
 pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
     let RunArgs { file, code, module, args: rest, .. } = &mut args;
-    let wanted = Wanted {
+    let program_args = ProgramArgs {
         file: file.take(),
         code: code.take(),
         module: module.take(),
         rest: std::mem::take(rest),
     };
-    let target = args.output.as_deref().map(|path| open_output(path, &wanted)).transpose()?;
-    let mut program = Program::read(wanted, &mut args.policy.permissions, command)?;
+    let target = args.output.as_deref().map(|path| open_output(path, &program_args)).transpose()?;
+    let mut program = Program::read(program_args, &mut args.policy.permissions, command)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
@@ -163,9 +163,9 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
 }
 
 /// Opens the file for a notebook's outputs, if a notebook is to be run.
-fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
-    match wanted.file.as_deref() {
-        _ if wanted.code.is_some() || wanted.module.is_some() => {
+fn open_output(path: &Path, program_args: &ProgramArgs) -> Result<Target> {
+    match program_args.file.as_deref() {
+        _ if program_args.code.is_some() || program_args.module.is_some() => {
             bail!("`--output` needs a notebook (.ipynb); it cannot be used with `-c` or `-m`")
         }
         Some(file) if is_notebook(file) => Target::open(path),
