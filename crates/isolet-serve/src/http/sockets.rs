@@ -20,7 +20,7 @@ use super::openapi;
 use super::problem::Problem;
 use super::runs::{EventMessage, RunRequest, ToolException, answer_of};
 use super::sessions::{SessionRequest, created};
-use super::websocket::{Socket, Turn, Upgrade};
+use super::websocket::{Socket, SocketEvent, Upgrade};
 use crate::http::credentials::Credentials;
 use isolet_service::core::{Command, Execution, Plain, Variable};
 use isolet_service::node::{Node, OwnSession, SessionLease, Streamed, Tenant};
@@ -334,7 +334,7 @@ impl Conversation {
         let started = loop {
             tokio::select! {
                 started = &mut starting => break started,
-                turn = self.socket.turn() => if self.take(turn).await? == Taken::Interrupt {
+                event = self.socket.next_event() => if self.take(event).await? == Taken::Interrupt {
                     // The request was interrupted while it was queued.
                     return Ok(ended(id, Execution::interrupted()));
                 }
@@ -349,8 +349,8 @@ impl Conversation {
                 biased;
                 // Polled first, so that the run has started before an interrupt.
                 result = &mut result => break result,
-                turn = self.socket.turn() => {
-                    self.take(turn).await?;
+                event = self.socket.next_event() => {
+                    self.take(event).await?;
                 }
                 Some(event) = events.next(), if self.socket.has_room() => {
                     self.socket.send(to_message(event, id.clone()));
@@ -368,11 +368,11 @@ impl Conversation {
     }
 
     /// Handles a message during a run.
-    async fn take(&mut self, turn: Turn) -> Result<Taken, Gone> {
-        let text = match turn {
-            Turn::Message(text) => text,
-            Turn::Sent => return Ok(Taken::Nothing),
-            Turn::Gone => return Err(Gone),
+    async fn take(&mut self, event: SocketEvent) -> Result<Taken, Gone> {
+        let text = match event {
+            SocketEvent::Message(text) => text,
+            SocketEvent::Sent => return Ok(Taken::Nothing),
+            SocketEvent::Gone => return Err(Gone),
         };
         let problem = match Message::read(&text).await {
             Ok(message) if matches!(message.kind.as_str(), "interrupt" | "tool_result") => {

@@ -129,7 +129,7 @@ impl Upgrade {
 }
 
 /// The next event on a socket.
-pub(super) enum Turn {
+pub(super) enum SocketEvent {
     /// A message has arrived.
     Message(Payload),
     /// Another message can be sent.
@@ -192,36 +192,36 @@ impl Socket {
         !self.is_sending
     }
 
-    /// Starts to send a message. [`turn`](Self::turn) continues.
+    /// Starts to send a message. [`next_event`](Self::next_event) continues.
     pub(super) fn send(&mut self, text: Vec<u8>) {
         self.sending = text.len();
         self.hold();
-        // Fails once the connection is closed, which `turn` reports.
+        // Fails once the connection is closed, which `next_event` reports.
         let _ = self.stream.start_send_unpin(Message::text(text));
         self.is_sending = true;
     }
 
     /// Waits for the next event. Cancel safe.
-    pub(super) async fn turn(&mut self) -> Turn {
+    pub(super) async fn next_event(&mut self) -> SocketEvent {
         loop {
             let Self { stream, meter, is_sending, pongs, pings, heard, fault, .. } = self;
             let max_bytes = self.max_bytes;
             let mut link = Link { stream, meter, is_sending, pongs, heard, fault, max_bytes };
-            let turn = tokio::select! {
-                turn = poll_fn(|context| link.poll(context)) => Some(turn),
+            let event = tokio::select! {
+                event = poll_fn(|context| link.poll(context)) => Some(event),
                 _ = pings.tick() => None,
             };
             if self.has_room() && std::mem::take(&mut self.sending) > 0 {
                 self.hold();
             }
-            if let Some(turn) = turn {
-                return turn;
+            if let Some(event) = event {
+                return event;
             }
             if self.heard.elapsed() >= self.silence {
                 let seconds = self.silence.as_secs_f64();
                 let reason = format!("nothing was heard for {seconds} s");
                 self.fault = Some((CloseCode::POLICY_VIOLATION, reason));
-                return Turn::Gone;
+                return SocketEvent::Gone;
             }
             // A queued message serves as a ping.
             if self.has_room() && self.stream.start_send_unpin(Message::ping("")).is_ok() {
@@ -240,14 +240,14 @@ impl Socket {
             return waiting;
         }
         loop {
-            match self.turn().await {
-                Turn::Message(message) => {
+            match self.next_event().await {
+                SocketEvent::Message(message) => {
                     self.taken = message.len();
                     self.hold();
                     return Some(message);
                 }
-                Turn::Sent => {}
-                Turn::Gone => return None,
+                SocketEvent::Sent => {}
+                SocketEvent::Gone => return None,
             }
         }
     }
@@ -258,13 +258,13 @@ impl Socket {
             if self.has_room() {
                 break;
             }
-            let turn = self.turn().await;
-            self.keep(turn)?;
+            let event = self.next_event().await;
+            self.keep(event)?;
         }
         self.send(text);
         while !self.has_room() {
-            let turn = self.turn().await;
-            self.keep(turn)?;
+            let event = self.next_event().await;
+            self.keep(event)?;
         }
         Some(())
     }
@@ -275,17 +275,17 @@ impl Socket {
         loop {
             tokio::select! {
                 done = &mut work => return Some(done),
-                turn = self.turn() => self.keep(turn)?,
+                event = self.next_event() => self.keep(event)?,
             }
         }
     }
 
     /// Queues a message. Returns `None` if the connection must be closed.
-    fn keep(&mut self, turn: Turn) -> Option<()> {
-        match turn {
-            Turn::Message(message) => self.keep_message(message),
-            Turn::Sent => Some(()),
-            Turn::Gone => None,
+    fn keep(&mut self, event: SocketEvent) -> Option<()> {
+        match event {
+            SocketEvent::Message(message) => self.keep_message(message),
+            SocketEvent::Sent => Some(()),
+            SocketEvent::Gone => None,
         }
     }
 
@@ -343,13 +343,13 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<SocketEvent> {
         loop {
             if *self.is_sending
                 && let Poll::Ready(flushed) = self.stream.poll_flush_unpin(context)
             {
                 (*self.is_sending, *self.pongs) = (false, 0);
-                return Poll::Ready(if flushed.is_ok() { Turn::Sent } else { Turn::Gone });
+                return Poll::Ready(if flushed.is_ok() { SocketEvent::Sent } else { SocketEvent::Gone });
             }
             if *self.pongs == MAX_PONGS {
                 return Poll::Pending;
@@ -366,7 +366,7 @@ impl Link<'_> {
             match next {
                 Some(Ok(message)) if message.is_text() => {
                     self.meter.arrived();
-                    return Poll::Ready(Turn::Message(message.into_payload()));
+                    return Poll::Ready(SocketEvent::Message(message.into_payload()));
                 }
                 Some(Ok(message)) if message.is_ping() => {
                     self.meter.passed(message.as_payload().len());
@@ -384,13 +384,13 @@ impl Link<'_> {
                     let reason = format!("a message: limit {} bytes", self.max_bytes);
                     return self.gone(CloseCode::MESSAGE_TOO_BIG, reason);
                 }
-                _ => return Poll::Ready(Turn::Gone),
+                _ => return Poll::Ready(SocketEvent::Gone),
             }
         }
     }
 
-    fn gone(&mut self, code: CloseCode, reason: String) -> Poll<Turn> {
+    fn gone(&mut self, code: CloseCode, reason: String) -> Poll<SocketEvent> {
         *self.fault = Some((code, reason));
-        Poll::Ready(Turn::Gone)
+        Poll::Ready(SocketEvent::Gone)
     }
 }

@@ -73,18 +73,18 @@ impl Contexts {
 }
 
 /// Exclusive use of a session. While it is held, no other client's run is under way.
-pub struct Turn {
+pub struct SessionGuard {
     _guard: OwnedMutexGuard<()>,
 }
 
 impl Node {
     /// Waits for exclusive use of a session, at most as long as a run waits in the queue.
-    pub async fn hold(&self, session: &SessionLease) -> Result<Turn, Refusal> {
+    pub async fn hold(&self, session: &SessionLease) -> Result<SessionGuard, Refusal> {
         let turn = Arc::clone(&session.session().contexts.turn).lock_owned();
         let patience = self.settings.queue_time;
         let held = tokio::time::timeout(patience, turn).await;
         let held = held.map_err(|_| Refusal::Waited(Awaited::Session, patience));
-        self.counted(held.map(|guard| Turn { _guard: guard }))
+        self.counted(held.map(|guard| SessionGuard { _guard: guard }))
     }
 
     /// Adds a context with this working directory.
@@ -147,7 +147,7 @@ impl Node {
     pub async fn stream_in(
         self: &Arc<Self>,
         session: SessionLease,
-        turn: Turn,
+        turn: SessionGuard,
         context: Option<&str>,
         environ: Vec<(String, String)>,
         run: Run,
@@ -184,7 +184,7 @@ impl Node {
         ran
     }
 
-    fn held(self: &Arc<Self>, session: &SessionLease, turn: Turn) -> Result<Held, Refusal> {
+    fn held(self: &Arc<Self>, session: &SessionLease, turn: SessionGuard) -> Result<Held, Refusal> {
         let entry = session.session().entry()?;
         Ok(Held { node: Arc::clone(self), turn: Some((entry, turn)) })
     }
@@ -223,7 +223,7 @@ fn done(called: Result<(), Raised>) -> Result<(), Refusal> {
 /// The turn of a run. If the client is gone, the turn ends with the run.
 struct Held {
     node: Arc<Node>,
-    turn: Option<(Arc<SessionEntry>, Turn)>,
+    turn: Option<(Arc<SessionEntry>, SessionGuard)>,
 }
 
 impl Held {
