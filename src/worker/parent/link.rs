@@ -19,7 +19,7 @@ use super::reader::{Answer, By, Reader};
 use super::readers;
 use super::shift::Shift;
 use super::watch::{Exceeded, HeldMemory, Watched, watch};
-use super::writer::{Frame, Kind, Writer};
+use super::writer::{Frame, FrameKind, Writer};
 use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
 use crate::data::tool::ToolError;
@@ -382,7 +382,7 @@ impl Answers {
                 let error = ToolError::new(class, message).shortened();
                 let refusal = codec::encode_answer(Err(error), u64::MAX);
                 let answer = Message::Answer(call, refusal.into());
-                self.control.send_as(Kind::Refusal, &self.writer, answer)
+                self.control.send_as(FrameKind::Refusal, &self.writer, answer)
             }
             _ if one_way => Ok(()),
             (reply, _) => self.answer_request(&ToWorker::Reply(reply)),
@@ -392,16 +392,16 @@ impl Answers {
     /// Answers a request. Waits while the worker has not read earlier answers.
     fn answer_request(&self, content: &impl Serialize) -> io::Result<()> {
         self.writer.wait_for_replies();
-        self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
+        self.writer.send(FrameKind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
     }
 }
 
 impl WorkerControl {
     fn send(&self, writer: &Writer, message: Message) -> io::Result<()> {
-        self.send_as(Kind::Message, writer, message)
+        self.send_as(FrameKind::Message, writer, message)
     }
 
-    fn send_as(&self, kind: Kind, writer: &Writer, message: Message) -> io::Result<()> {
+    fn send_as(&self, kind: FrameKind, writer: &Writer, message: Message) -> io::Result<()> {
         let before = match message {
             Message::Command(_) | Message::Restore(_) => {
                 wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?

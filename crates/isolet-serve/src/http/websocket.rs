@@ -349,7 +349,11 @@ impl Link<'_> {
                 && let Poll::Ready(flushed) = self.stream.poll_flush_unpin(context)
             {
                 (*self.is_sending, *self.pongs) = (false, 0);
-                return Poll::Ready(if flushed.is_ok() { SocketEvent::Sent } else { SocketEvent::Gone });
+                return Poll::Ready(if flushed.is_ok() {
+                    SocketEvent::Sent
+                } else {
+                    SocketEvent::Gone
+                });
             }
             if *self.pongs == MAX_PONGS {
                 return Poll::Pending;
