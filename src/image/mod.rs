@@ -7,6 +7,7 @@
 //! long as the file stays the same ([`checked`]). This folder
 //! finds and verifies images without V8; `isolate` makes them and starts interpreters from them.
 
+mod build_lock;
 mod checked;
 mod key;
 mod location;
@@ -14,7 +15,6 @@ mod location;
 pub(crate) mod saved;
 mod sources;
 mod store;
-mod turn;
 mod v8_flags;
 
 use std::fs;

@@ -243,7 +243,7 @@ pub(crate) fn make(
         None => None,
     };
     // Of several that start at once, one makes the image and the others find it.
-    let _turn = location.turn(tell, patience)?;
+    let _lock = location.acquire_build_lock(tell, patience)?;
     match ImageFile::find(location) {
         Ok(Some(image)) => return Ok(image),
         Err(error) if !replace_damaged => return Err(error),
