@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::memory_kills;
 use super::process::Process;
 use super::reader::{Answer, By, Reader};
+use super::reader_lease::ReaderLease;
 use super::readers;
-use super::shift::Shift;
 use super::watch::{Exceeded, HeldMemory, Watched, watch};
 use super::writer::{Frame, FrameKind, Writer};
 use crate::data::isolation::IsolationReport;
@@ -88,7 +88,7 @@ pub(crate) struct WorkerControl {
     owed: AtomicUsize,
     /// The number of replies to peeks that it owes.
     owed_peeks: AtomicUsize,
-    shift: Arc<Shift>,
+    lease: Arc<ReaderLease>,
     /// The error that prevented the last fork.
     not_forked: Mutex<Option<i32>>,
 }
@@ -149,7 +149,7 @@ pub(crate) fn start(
         asked: AtomicBool::new(false),
         owed: AtomicUsize::new(owed),
         owed_peeks: AtomicUsize::new(0),
-        shift: Arc::default(),
+        lease: Arc::default(),
         not_forked: Mutex::default(),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
@@ -172,7 +172,7 @@ pub(crate) fn start(
         let reader = Reader::new(socket, ring, bounds.frame, Box::new(answers));
         let watched: Weak<WorkerControl> = Arc::downgrade(&control);
         watch(watched)?;
-        readers::read(reader, Arc::clone(&control.shift), event_loop)?;
+        readers::read(reader, Arc::clone(&control.lease), event_loop)?;
         Ok(writer)
     });
     let writer = match begun {
@@ -193,14 +193,14 @@ pub(crate) fn start(
             }
             Message::Answer(..) | Message::Fork => {}
         }
-        readers::expect_answer(&shared.shift);
+        readers::expect_answer(&shared.lease);
         // If the worker is gone, its replies report it. A worker that cannot be written to is
         // killed.
         if shared.send(&writer, message).is_err() {
             shared.terminate();
         }
     });
-    let source: Arc<dyn PollSource> = Arc::clone(&control.shift) as _;
+    let source: Arc<dyn PollSource> = Arc::clone(&control.lease) as _;
     let link = Link {
         messages,
         replies,
@@ -493,7 +493,7 @@ impl Control for WorkerControl {
         }
         let _ = process.kill();
         drop(process);
-        self.shift.leave_to_thread();
+        self.lease.leave_to_thread();
     }
 }
 
