@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::saved::{Kept, Snapshot};
-use super::session::{NodeSession, SessionLease, SessionState};
+use super::session::{NodeSession, NodeSessionState, SessionLease};
 use super::starting::no_turn;
 use super::store::{Saved, Store};
 use super::tenants::Tenant;
@@ -31,7 +31,7 @@ impl Node {
         }
         let store = self.store()?;
         let saved = store.begin(&of.tenant)?;
-        let active = mem::replace(&mut *lock(&of.state), SessionState::Transitioning);
+        let active = mem::replace(&mut *lock(&of.state), NodeSessionState::Transitioning);
         let paused = match active.entry() {
             Some(entry) => self.save(entry, saved).await.map(|saved| (Arc::clone(entry), saved)),
             None => Err(Refusal::Paused),
@@ -39,7 +39,7 @@ impl Node {
         let paused = match paused {
             Ok((entry, saved)) => {
                 *lock(&of.deadline) = Instant::now() + store.ttl;
-                *lock(&of.state) = SessionState::Paused(saved);
+                *lock(&of.state) = NodeSessionState::Paused(saved);
                 // Without closing it in order: it resumes from the file.
                 entry.kill();
                 self.end_entry(&entry).await;
@@ -83,9 +83,9 @@ impl Node {
         let tenant = self.current(&of.tenant)?;
         let ready = self.make_ready(&tenant.name, &of.policy).await?;
         let slot = self.slots.take(&tenant, Duration::ZERO).await?;
-        let stored = mem::replace(&mut *lock(&of.state), SessionState::Transitioning);
+        let stored = mem::replace(&mut *lock(&of.state), NodeSessionState::Transitioning);
         let opened = match &stored {
-            SessionState::Paused(saved) => {
+            NodeSessionState::Paused(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
                 self.open(whose, ready, (Vec::new(), Some(saved.path()))).await
             }
@@ -94,7 +94,7 @@ impl Node {
         let resumed = match opened {
             Ok(entry) => {
                 *lock(&of.deadline) = deadline;
-                *lock(&of.state) = SessionState::Active { session: entry, _slot: slot };
+                *lock(&of.state) = NodeSessionState::Active { session: entry, _slot: slot };
                 Ok(true)
             }
             Err(failure) => {
@@ -165,7 +165,7 @@ impl Node {
             pauses_at_end: of.pauses_at_end,
             resumes_on_use: of.resumes_on_use,
             metadata: of.metadata.clone(),
-            state: Mutex::new(SessionState::Active { session: copy, _slot: slot }),
+            state: Mutex::new(NodeSessionState::Active { session: copy, _slot: slot }),
             contexts: of.contexts.copy(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),

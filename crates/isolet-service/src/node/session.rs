@@ -28,7 +28,7 @@ pub struct NodeSession {
     /// Set if a request resumes the paused session, in protocols that do so.
     pub(crate) resumes_on_use: bool,
     pub(crate) metadata: Plain,
-    pub(crate) state: Mutex<SessionState>,
+    pub(crate) state: Mutex<NodeSessionState>,
     pub(crate) contexts: Contexts,
     pub(crate) use_so_far: Mutex<Use>,
     /// Cancelled once the session ends.
@@ -87,7 +87,7 @@ impl NodeSession {
 }
 
 /// Whether a session runs, or is saved in the store.
-pub(crate) enum SessionState {
+pub(crate) enum NodeSessionState {
     Active {
         session: Arc<SessionEntry>,
         /// The session's slot.
@@ -98,7 +98,7 @@ pub(crate) enum SessionState {
     Paused(Saved),
 }
 
-impl SessionState {
+impl NodeSessionState {
     /// Returns the session of the service, if it is running.
     pub(crate) fn entry(&self) -> Option<&Arc<SessionEntry>> {
         match self {

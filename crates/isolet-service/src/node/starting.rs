@@ -8,7 +8,7 @@ use isolet::Value;
 use super::audit::AuditRecord;
 use super::packages::Ready;
 use super::run_gate::QueueIsFull;
-use super::session::{NewSession, NodeSession, OwnSession, SessionLease, SessionState};
+use super::session::{NewSession, NodeSession, NodeSessionState, OwnSession, SessionLease};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, REMOVED, Refusal, gone};
 use crate::core::{Failure, Reason, Reply, SessionEntry};
@@ -90,7 +90,7 @@ impl Node {
             pauses_at_end: new.pauses_at_end,
             resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            state: Mutex::new(SessionState::Active { session: entry, _slot: slot }),
+            state: Mutex::new(NodeSessionState::Active { session: entry, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
