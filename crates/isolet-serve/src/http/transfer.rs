@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::MAX_BODY_BYTES;
 use super::problem::Problem;
-use isolet_service::node::{Asked, Charge};
+use isolet_service::node::{Charge, RequestPermit};
 
 /// How long, and how much, a refused client may continue to send. A client that is sending does not
 /// read the answer; closing the connection would reset it.
@@ -32,12 +32,12 @@ const PIECE_BYTES: usize = 64 << 10;
 #[derive(Clone)]
 pub(super) struct Transfer {
     charge: Arc<Mutex<Charge>>,
-    _asked: Arc<Asked>,
+    _permit: Arc<RequestPermit>,
 }
 
 impl Transfer {
-    pub(super) fn new(charge: Charge, asked: Arc<Asked>) -> Self {
-        Self { charge: Arc::new(Mutex::new(charge)), _asked: asked }
+    pub(super) fn new(charge: Charge, permit: Arc<RequestPermit>) -> Self {
+        Self { charge: Arc::new(Mutex::new(charge)), _permit: permit }
     }
 
     pub(super) fn charge(&self) -> MutexGuard<'_, Charge> {
@@ -180,14 +180,14 @@ pub(super) struct Download {
     /// The unsent rest of the current part.
     rest: Bytes,
     charge: Charge,
-    _asked: Arc<Asked>,
+    _permit: Arc<RequestPermit>,
 }
 
 impl Download {
-    pub(super) fn new(body: Body, mut charge: Charge, asked: Arc<Asked>) -> Self {
+    pub(super) fn new(body: Body, mut charge: Charge, permit: Arc<RequestPermit>) -> Self {
         // From here on, not from the start of sending.
         charge.note(body.size_hint().lower());
-        Self { body, rest: Bytes::new(), charge, _asked: asked }
+        Self { body, rest: Bytes::new(), charge, _permit: permit }
     }
 }
 

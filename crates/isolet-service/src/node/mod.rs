@@ -18,6 +18,7 @@ mod memory;
 mod metrics;
 mod named;
 mod on_drop;
+mod open_requests;
 mod packages;
 mod pausing;
 mod run_gate;
@@ -31,7 +32,6 @@ mod store;
 mod streamed;
 mod tenants;
 mod traces;
-mod under_way;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,6 +49,7 @@ use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
 use self::named::NamedSessions;
 use self::on_drop::OnDrop;
+use self::open_requests::OpenRequests;
 use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
@@ -56,7 +57,6 @@ use self::slots::Slots;
 use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
-use self::under_way::UnderWay;
 use crate::core::{
     Command, Engines, Failure, Owner, Package, Reason, Reply, Service, SessionEntry, Table, Work,
 };
@@ -72,13 +72,13 @@ pub use self::guest::{Entry, EntryKind, Raised};
 pub use self::in_flight::{Charge, with_results};
 pub use self::memory::Memory;
 pub use self::metrics::Metrics;
+pub use self::open_requests::RequestPermit;
 pub use self::runs::Streamed;
 pub use self::saved::Snapshot;
 pub use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
 pub use self::streamed::StreamItem;
 pub use self::tenants::{LOCAL, Tenant};
 pub use self::traces::within;
-pub use self::under_way::Asked;
 
 /// How often the node looks for sessions past their deadline.
 const ROUND: Duration = Duration::from_secs(1);
@@ -211,7 +211,7 @@ pub struct Node {
     snapshots: Snapshots,
     sockets: Sockets,
     in_flight: Arc<InFlight>,
-    under_way: Arc<UnderWay>,
+    open_requests: Arc<OpenRequests>,
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
@@ -247,7 +247,7 @@ impl Node {
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
             in_flight: InFlight::new(settings.max_in_flight),
-            under_way: UnderWay::new(settings.max_connections, tenants.is_open()),
+            open_requests: OpenRequests::new(settings.max_connections, tenants.is_open()),
             starts: RunGate::new(processors, usize::MAX),
             packages: RunGate::new(usize::MAX, settings.max_queue),
             slots: Slots::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
