@@ -38,14 +38,14 @@ pub(crate) struct Slots {
 #[derive(Default)]
 struct State {
     all: usize,
-    tenants: HashMap<String, Own>,
+    tenants: HashMap<String, TenantQueue>,
     /// Tenants with queued starts, in the order of their turns.
     turns: VecDeque<String>,
 }
 
 /// A tenant's sessions and queued starts.
 #[derive(Default)]
-struct Own {
+struct TenantQueue {
     sessions: usize,
     waiting: VecDeque<Waiting>,
 }

@@ -28,12 +28,12 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct Usage {
     bytes: u64,
-    by_tenant: HashMap<String, Own>,
+    by_tenant: HashMap<String, TenantUsage>,
 }
 
 /// The files of a tenant.
 #[derive(Default)]
-struct Own {
+struct TenantUsage {
     count: usize,
     bytes: u64,
 }
