@@ -1,7 +1,7 @@
 //! Determines what `isolet run` runs: code, a script, a module, a directory or zip file with a
 //! `__main__.py`, or a notebook.
 
-pub(crate) mod made_files;
+pub(crate) mod output_files;
 
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
