@@ -43,8 +43,8 @@ pub(crate) struct ImageLocation {
 }
 
 impl ImageLocation {
-    /// Returns the location of the image of these assets with these packages: in `images`, or without
-    /// packages in `home`.
+    /// Returns the location of the image of these assets with these packages: in `images`, or in
+    /// `home` without packages.
     pub(crate) fn new(
         home: &Path,
         images: &Path,
