@@ -46,7 +46,7 @@ function unplaced(names, addresses, functions) {
   return found;
 }
 
-/** What the module has in place of most of its exports: `src/isolate/adapt/side_table.rs`. */
+/** What the module has in place of most of its exports: `src/isolate/adapt/exports.rs`. */
 const FILL = "isolet:fill";
 const FUNCTIONS = "isolet:functions";
 /** What puts exports into CPython's table: from a place on, from an export on, this many. */

@@ -24,9 +24,9 @@ mod overlay;
 pub(crate) mod path;
 mod read_only;
 mod read_write;
-mod refused;
 mod request;
 mod root;
+mod sensitive_paths;
 mod system;
 mod table;
 #[cfg(test)]

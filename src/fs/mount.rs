@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::refused;
 use super::root::Root;
+use super::sensitive_paths;
 use crate::data::error::Error;
 
 pub(crate) const READ_WRITE_BYTES: u64 = 1024 * 1024 * 1024;
@@ -158,7 +158,7 @@ impl Mount {
 
     fn checked(host: &Path, mode: MountMode) -> Result<Self, Error> {
         let mount = Self::unchecked(host, mode)?;
-        refused::check(&mount.root, mode)?;
+        sensitive_paths::check(&mount.root, mode)?;
         Ok(mount)
     }
 

@@ -47,7 +47,7 @@ struct Asked<'a> {
     mount: u32,
     path: &'a str,
     /// Set if its success is an event too.
-    told: bool,
+    is_reported: bool,
     /// The text for an event of its success.
     detail: String,
 }
@@ -135,13 +135,13 @@ impl FileSystem {
                 let handle = self.writable(file)?;
                 let offset = (!handle.append).then_some(offset);
                 let written = handle.file.write(offset, bytes);
-                let written = self.told("write", &handle.path, false, written)?;
+                let written = self.report("write", &handle.path, false, written)?;
                 Ok(FileReply::Count(u32::try_from(written).unwrap_or(u32::MAX)))
             }
             FileRequest::SetFileSize { file, size } => {
                 let handle = self.writable(file)?;
-                let set = self.may_be_told().and_then(|()| handle.file.set_size(size));
-                self.told("truncate", &handle.path, true, set)?;
+                let set = self.check_loggable().and_then(|()| handle.file.set_size(size));
+                self.report("truncate", &handle.path, true, set)?;
                 Ok(FileReply::Done)
             }
             FileRequest::Sync { file } => {
@@ -214,10 +214,10 @@ impl FileSystem {
     }
 
     fn open(&self, mount: u32, path: &str, flags: OpenFlags) -> Result<FileReply, FileError> {
-        let opened = self.may_be_told().and_then(|()| self.opened(mount, path, flags));
+        let opened = self.check_loggable().and_then(|()| self.opened(mount, path, flags));
         let created = flags.create && opened.as_ref().map_or(true, |(_, created)| *created);
         let operation = if created { "create" } else { "open" };
-        let (handle, _) = self.told(operation, &self.shown(mount, path), true, opened)?;
+        let (handle, _) = self.report(operation, &self.shown(mount, path), true, opened)?;
         Ok(FileReply::File(self.handles.add(handle)?))
     }
 
@@ -241,7 +241,7 @@ impl FileSystem {
 
     fn at_path(&self, request: &FileRequest<'_>) -> Result<FileReply, FileError> {
         let asked = asked(request);
-        let passed = if asked.told { self.may_be_told() } else { Ok(()) };
+        let passed = if asked.is_reported { self.check_loggable() } else { Ok(()) };
         let reply = passed.and_then(|()| self.answer(request));
         match &reply {
             Err(error) if error.is_denial() => (self.events)(FileEvent::denied(
@@ -249,7 +249,7 @@ impl FileSystem {
                 self.shown(asked.mount, asked.path),
                 *error,
             )),
-            Ok(_) if asked.told => (self.events)(FileEvent::allowed(
+            Ok(_) if asked.is_reported => (self.events)(FileEvent::allowed(
                 asked.operation,
                 self.shown(asked.mount, asked.path),
                 asked.detail,
@@ -307,24 +307,24 @@ impl FileSystem {
         }
     }
 
-    /// Asks before what is reported once it has succeeded.
-    fn may_be_told(&self) -> Result<(), FileError> {
+    /// Fails if an access that is reported once it has succeeded could not be logged.
+    fn check_loggable(&self) -> Result<(), FileError> {
         if (self.gate)() { Ok(()) } else { Err(Denial::Unlogged.into()) }
     }
 
     /// Reports the event of a result, if it has one.
-    fn told<T>(
+    fn report<T>(
         &self,
         operation: &'static str,
         path: &str,
-        told: bool,
+        is_reported: bool,
         result: Result<T, FileError>,
     ) -> Result<T, FileError> {
         match &result {
             Err(error) if error.is_denial() => {
                 (self.events)(FileEvent::denied(operation, path.to_owned(), *error));
             }
-            Ok(_) if told => {
+            Ok(_) if is_reported => {
                 (self.events)(FileEvent::allowed(operation, path.to_owned(), String::new()));
             }
             _ => {}
@@ -359,7 +359,7 @@ fn open_gate() -> Arc<dyn Fn() -> bool + Send + Sync> {
 
 /// Returns a request's name and path, and whether its success is an event.
 fn asked<'a>(request: &FileRequest<'a>) -> Asked<'a> {
-    let (operation, mount, path, told) = match *request {
+    let (operation, mount, path, is_reported) = match *request {
         FileRequest::Stat { mount, path } => ("stat", mount, path, false),
         FileRequest::List { mount, path } => ("list", mount, path, false),
         FileRequest::ReadLink { mount, path } => ("read link", mount, path, false),
@@ -380,7 +380,7 @@ fn asked<'a>(request: &FileRequest<'a>) -> Asked<'a> {
         FileRequest::MakeLink { target, .. } => format!("to {target}"),
         _ => String::new(),
     };
-    Asked { operation, mount, path, told, detail }
+    Asked { operation, mount, path, is_reported, detail }
 }
 
 fn cut<'a>(path: &'a str, limits: &FileLimits) -> &'a str {

@@ -90,7 +90,7 @@ pub(crate) type AuditSink = Arc<dyn Fn(&AuditEvent) + Send + Sync>;
 /// The function that says, by a session's number, whether an access could be logged now.
 pub(crate) type AuditGate = Arc<dyn Fn(u64) -> Result<(), String> + Send + Sync>;
 
-/// Who is told of accesses, and asked before them.
+/// Who is reported of accesses, and asked before them.
 #[derive(Clone, Default)]
 pub(crate) struct Auditor {
     pub(crate) sink: Option<AuditSink>,
@@ -110,14 +110,14 @@ pub(crate) struct AuditLog {
 struct Listener {
     sink: AuditSink,
     session: u64,
-    told: AtomicU64,
+    reported: AtomicU64,
 }
 
 impl AuditLog {
     pub(crate) fn new(auditor: Auditor, session: u64, counters: Arc<RunCounters>) -> Self {
         let Auditor { sink, gate } = auditor;
         let listener =
-            sink.map(|sink| Arc::new(Listener { sink, session, told: AtomicU64::new(0) }));
+            sink.map(|sink| Arc::new(Listener { sink, session, reported: AtomicU64::new(0) }));
         Self { listener, gate, session, counters }
     }
 
@@ -133,7 +133,7 @@ impl AuditLog {
             self.counters.add(LimitKind::Refusals);
         }
         let Some(inner) = &self.listener else { return };
-        if inner.told.fetch_add(1, Ordering::Relaxed) < Limits::AUDIT_EVENTS {
+        if inner.reported.fetch_add(1, Ordering::Relaxed) < Limits::AUDIT_EVENTS {
             inner.tell(allowed, reason, access());
         }
     }
@@ -141,7 +141,7 @@ impl AuditLog {
     /// Ends a run and its count of events.
     pub(crate) fn end_run(&self) {
         let Some(inner) = &self.listener else { return };
-        let events = inner.told.swap(0, Ordering::Relaxed).saturating_sub(Limits::AUDIT_EVENTS);
+        let events = inner.reported.swap(0, Ordering::Relaxed).saturating_sub(Limits::AUDIT_EVENTS);
         if events > 0 {
             let reason = format!("limit {} events a run", Limits::AUDIT_EVENTS);
             inner.tell(false, reason, Access::Dropped { events });

@@ -2,9 +2,9 @@
 //! what it may reach.
 
 pub(crate) mod audit;
+pub(crate) mod catch_panic;
 mod displays;
 mod exchanges;
-pub(crate) mod guarded;
 mod packages;
 pub(crate) mod pipe;
 pub(crate) mod saved;

@@ -10,7 +10,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::place::open_own;
+use super::location::open_own;
 
 /// How long ago a file must have been changed. Some file systems note the time of a change in
 /// seconds only, so that a second change within them would not be seen.

@@ -15,7 +15,7 @@ const CHANGES: [&str; 11] = [
     include_str!("../isolate/adapt/patches.rs"),
     include_str!("../isolate/adapt/recursion.rs"),
     include_str!("../isolate/adapt/recursion/circles.rs"),
-    include_str!("../isolate/adapt/side_table.rs"),
+    include_str!("../isolate/adapt/exports.rs"),
     // It has the digests of what is added to the standard library.
     include_str!("../isolate/stdlib.rs"),
     // They say what V8's code an image has, and where.

@@ -7,14 +7,14 @@
 //! long as the file stays the same ([`checked`]). This folder
 //! finds and verifies images without V8; `isolate` makes them and starts interpreters from them.
 
+mod build_lock;
 mod checked;
 mod key;
-mod place;
+mod location;
 #[cfg(any(feature = "engine", feature = "fuzzing"))]
 pub(crate) mod saved;
 mod sources;
 mod store;
-mod turn;
 mod v8_flags;
 
 use std::fs;
@@ -26,7 +26,7 @@ use bytes::Bytes;
 use isolet_pyodide_assets::Digest;
 
 use self::checked::Check;
-pub(crate) use self::place::{Importer, Place};
+pub(crate) use self::location::{ImageLocation, Importer};
 #[cfg(feature = "engine")]
 pub(crate) use self::sources::{JAVASCRIPT, PYTHON, WARM_UP, WARM_UP_PACKAGES};
 pub(crate) use self::store::PRELOADED_BYTES;
@@ -53,11 +53,11 @@ pub(crate) struct ImageFile {
 }
 
 impl ImageFile {
-    /// Loads and verifies the image of this place, if there is one.
-    pub(crate) fn find(place: &Place) -> Result<Option<Self>, Error> {
-        let path = place.path();
-        let opened = place::open_own(path).and_then(|file| {
-            place.note_use(&file);
+    /// Loads and verifies the image of this location, if there is one.
+    pub(crate) fn find(location: &ImageLocation) -> Result<Option<Self>, Error> {
+        let path = location.path();
+        let opened = location::open_own(path).and_then(|file| {
+            location.note_use(&file);
             let shared = SharedFile::of_file(&file)?;
             // Before the file is read: what is changed meanwhile is not remembered.
             Ok((Check::of(path, &file), shared.map()?, shared))
@@ -65,9 +65,9 @@ impl ImageFile {
         match opened {
             Ok((check, bytes, shared)) => {
                 if check.as_ref().is_some_and(Check::was_right) {
-                    return Self::of(bytes, Some(shared), place).map(Some);
+                    return Self::of(bytes, Some(shared), location).map(Some);
                 }
-                let image = Self::verified(bytes, Some(shared), place)?;
+                let image = Self::verified(bytes, Some(shared), location)?;
                 if let Some(check) = check {
                     check.remember();
                 }
@@ -76,7 +76,7 @@ impl ImageFile {
             // Where it cannot be shared every session copies the pages.
             Err(error) if error.kind() == io::ErrorKind::Unsupported => {
                 let bytes = fs::read(path).map_err(|error| unusable(path, error))?;
-                Self::verified(bytes.into(), None, place).map(Some)
+                Self::verified(bytes.into(), None, location).map(Some)
             }
             // What cannot be reached is not there, and cannot be put there either.
             Err(error) if is_out_of_reach(&error) => Ok(None),
@@ -123,39 +123,47 @@ impl ImageFile {
         &self.bytes
     }
 
-    /// Checks the digest of an image, and whether it is the one of this place.
-    fn verified(bytes: Bytes, shared: Option<SharedFile>, place: &Place) -> Result<Self, Error> {
-        let (header, contents) = split(&bytes, place)?;
+    /// Checks the digest of an image, and whether it is the one of this location.
+    fn verified(
+        bytes: Bytes,
+        shared: Option<SharedFile>,
+        location: &ImageLocation,
+    ) -> Result<Self, Error> {
+        let (header, contents) = split(&bytes, location)?;
         let digest = digest(contents);
         let expected = blake3::Hash::from_slice(&header[MAGIC.len() + 32..])
-            .map_err(|error| wrong(place, &error.to_string()))?;
+            .map_err(|error| wrong(location, &error.to_string()))?;
         if digest != expected {
             let what = format!("has the wrong BLAKE3 (expected {expected}, got {digest})");
-            return Err(wrong(place, &what));
+            return Err(wrong(location, &what));
         }
-        Self::of(bytes, shared, place)
+        Self::of(bytes, shared, location)
     }
 
-    /// Checks whether an image is the one of this place.
-    fn of(bytes: Bytes, shared: Option<SharedFile>, place: &Place) -> Result<Self, Error> {
-        let (header, _) = split(&bytes, place)?;
-        let key = place.key();
+    /// Checks whether an image is the one of this location.
+    fn of(
+        bytes: Bytes,
+        shared: Option<SharedFile>,
+        location: &ImageLocation,
+    ) -> Result<Self, Error> {
+        let (header, _) = split(&bytes, location)?;
+        let key = location.key();
         if !header.starts_with(MAGIC) || &header[MAGIC.len()..][..32] != key.as_bytes() {
-            return Err(wrong(place, &format!("is not the one of key {key}")));
+            return Err(wrong(location, &format!("is not the one of key {key}")));
         }
-        Ok(Self { path: Some(place.path().to_owned()), bytes, shared, unstored: None })
+        Ok(Self { path: Some(location.path().to_owned()), bytes, shared, unstored: None })
     }
 }
 
 /// Returns the header and the rest of an image.
-fn split<'a>(bytes: &'a Bytes, place: &Place) -> Result<(&'a [u8], &'a [u8]), Error> {
+fn split<'a>(bytes: &'a Bytes, location: &ImageLocation) -> Result<(&'a [u8], &'a [u8]), Error> {
     bytes.split_at_checked(HEADER).ok_or_else(|| {
-        wrong(place, &format!("ends after {} bytes, inside its header", bytes.len()))
+        wrong(location, &format!("ends after {} bytes, inside its header", bytes.len()))
     })
 }
 
-fn wrong(place: &Place, what: &str) -> Error {
-    let message = format!("image `{}` {what}; {}", place.path().display(), place.remedy());
+fn wrong(location: &ImageLocation, what: &str) -> Error {
+    let message = format!("image `{}` {what}; {}", location.path().display(), location.remedy());
     Error::new(ErrorKind::Assets, message)
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use super::checked::{image_of, record_of};
-use super::place::{PRELOADED, Place, base_of};
+use super::location::{ImageLocation, PRELOADED, base_of};
 
 /// The maximum size of the images with packages in a directory together, in bytes.
 pub(crate) const PRELOADED_BYTES: u64 = 2 << 30;
@@ -23,12 +23,12 @@ const NOTED: Duration = Duration::from_hours(1);
 /// The extension of a file that says why an image cannot be made.
 const REFUSED: &str = "refused";
 
-impl Place {
+impl ImageLocation {
     /// Stores the image atomically, and removes images that are no longer of use.
     pub(crate) fn store(&self, file: &[u8]) -> io::Result<()> {
         static STORED: AtomicU64 = AtomicU64::new(0);
         #[cfg(unix)]
-        super::place::check_directory(&self.dir)?;
+        super::location::check_directory(&self.dir)?;
         let temporary = self.temporary(STORED.fetch_add(1, Ordering::Relaxed));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -142,7 +142,7 @@ mod tests {
     fn builds_that_take_turns_keep_their_images_and_older_ones_lose_theirs() {
         let dir = tempfile::tempdir().unwrap();
         let (home, preload) = (dir.path(), Preload::default());
-        let place = Place::new(home, home, lock().unwrap(), &preload, Importer::Owner);
+        let location = ImageLocation::new(home, home, lock().unwrap(), &preload, Importer::Owner);
         let other = |number: u8| {
             let digest = Digest::of(&[number]).to_string();
             home.join(format!("image-{}.bin", &digest[..16]))
@@ -156,10 +156,10 @@ mod tests {
                 file.set_modified(time).unwrap();
             }
         }
-        place.store(b"new").unwrap();
+        location.store(b"new").unwrap();
         let kept: Vec<bool> = (0..4).map(|number| other(number).exists()).collect();
         assert_eq!(kept, [false, false, true, true]);
         assert!(!record_of(&other(0)).unwrap().exists() && record_of(&other(3)).unwrap().exists());
-        assert!(place.path().exists());
+        assert!(location.path().exists());
     }
 }

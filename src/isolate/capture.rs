@@ -421,7 +421,7 @@ mod tests {
 
     use super::*;
     use crate::data::value::Value;
-    use crate::image::{Importer, Place};
+    use crate::image::{ImageLocation, Importer};
     use crate::isolate::assets_dir;
     use crate::isolate::image::build;
 
@@ -430,8 +430,8 @@ mod tests {
         let files = Files::new(&Assets::open(&assets_dir()).unwrap()).unwrap();
         let (dir, preload) = (tempfile::tempdir().unwrap(), Preload::default());
         let lock = lock().unwrap();
-        let place = Place::new(dir.path(), dir.path(), lock, &preload, Importer::Owner);
-        let file = build(&place, &files, &Modules::without_internals()).unwrap();
+        let location = ImageLocation::new(dir.path(), dir.path(), lock, &preload, Importer::Owner);
+        let file = build(&location, &files, &Modules::without_internals()).unwrap();
         assert!(file.path().is_some());
         let image = Image::new(file.into()).unwrap();
         assert_eq!(image.native_code(), None);

@@ -53,7 +53,7 @@ impl Modules {
     /// Those of a process that has CPython's native code of an image.
     pub(crate) fn with_code(wasm: &[u8], code: Bytes) -> SharedModules {
         let modules = Self::default();
-        if let Some(cpython) = elsewhere(wasm, code) {
+        if let Some(cpython) = deserialize_in_new_isolate(wasm, code) {
             // Nobody else has these modules yet.
             let _ = modules.cpython.set(cpython);
         }
@@ -144,7 +144,7 @@ impl Pending {
             let (sender, done) = mpsc::channel();
             let (shared, wasm) = (Arc::clone(&shared), wasm.clone());
             let help = move || {
-                if let Some(module) = elsewhere(&wasm, code) {
+                if let Some(module) = deserialize_in_new_isolate(&wasm, code) {
                     // Another isolate's module may have been first.
                     let _ = shared.cpython.set(module);
                 }
@@ -178,7 +178,7 @@ impl Pending {
 }
 
 /// Makes a module from native code, in an isolate that exists only for this.
-fn elsewhere(wasm: &[u8], code: Bytes) -> Option<CompiledWasm> {
+fn deserialize_in_new_isolate(wasm: &[u8], code: Bytes) -> Option<CompiledWasm> {
     let mut isolate = v8::Isolate::new(v8::CreateParams::default());
     v8::scope!(let scope, &mut isolate);
     let context = v8::Context::new(scope, v8::ContextOptions::default());

@@ -25,19 +25,19 @@ impl Admission {
         }
     }
 
-    /// Gives an exchange a place, in the queue if necessary.
-    pub(super) fn place(&self, limits: &NetLimits) -> Result<Place, NetError> {
+    /// Returns the permit of an exchange, which queues it if necessary.
+    pub(super) fn permit(&self, limits: &NetLimits) -> Result<ExchangePermit, NetError> {
         let (concurrent, open) = (Arc::clone(&self.concurrent), Arc::clone(&self.open));
         let turn = match Arc::clone(&concurrent).try_acquire_owned() {
             Ok(permit) => Turn::Now(permit),
             Err(_) => Turn::Later(concurrent, Waiting::new(&self.waiting, limits)?),
         };
-        Ok(Place { turn, open, limit: limits.open })
+        Ok(ExchangePermit { turn, open, limit: limits.open })
     }
 }
 
-/// An exchange's place.
-pub(super) struct Place {
+/// Permission to run one exchange, now or in turn.
+pub(super) struct ExchangePermit {
     turn: Turn,
     open: Arc<Semaphore>,
     limit: usize,
@@ -48,7 +48,7 @@ enum Turn {
     Later(Arc<Semaphore>, Waiting),
 }
 
-impl Place {
+impl ExchangePermit {
     /// Waits for the exchange's turn. Returns the permit to be under way and the permit to be open.
     pub(super) async fn turn(
         self,

@@ -10,11 +10,11 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::Shared;
-use super::admission::Place;
+use super::admission::ExchangePermit;
 use super::body::Piece;
 use super::error::{NetError, NetErrorKind};
 use super::head::ResponseHead;
-use super::reply::{Reply, Slot};
+use super::reply::{PendingWait, Reply};
 use super::request::Prepared;
 use super::response::ResponseBody;
 
@@ -43,9 +43,9 @@ pub(super) fn end(exchanges: impl Iterator<Item = Exchange>) {
 /// The callers that wait for an answer of an exchange.
 #[derive(Default)]
 pub(super) struct Waits {
-    pub(super) head: Slot,
-    pub(super) send: Slot,
-    pub(super) read: Slot,
+    pub(super) head: PendingWait,
+    pub(super) send: PendingWait,
+    pub(super) read: PendingWait,
 }
 
 impl Exchange {
@@ -108,7 +108,7 @@ pub(super) struct Task {
     pub(super) shared: Arc<Shared>,
     pub(super) number: u32,
     pub(super) request: Prepared,
-    pub(super) place: Place,
+    pub(super) permit: ExchangePermit,
     pub(super) head: Reply<ResponseHead>,
     pub(super) reads: mpsc::Receiver<Read>,
     pub(super) time: Duration,
@@ -117,11 +117,11 @@ pub(super) struct Task {
 
 impl Task {
     pub(super) async fn run(self) {
-        let Self { shared, number, request, place, head, reads, time, ended } = self;
+        let Self { shared, number, request, permit, head, reads, time, ended } = self;
         let clock = Clock { deadline: Instant::now() + time.min(LONGEST), time };
         let client = Arc::clone(&shared.client);
         let fetch = async move {
-            let (_under_way, open) = place.turn().await?;
+            let (_under_way, open) = permit.turn().await?;
             if ended.load(Ordering::SeqCst) {
                 return Err(NetError::closed());
             }
@@ -146,12 +146,12 @@ pub(super) async fn connect(
     shared: Arc<Shared>,
     number: u32,
     (host, port): (String, u32),
-    place: Place,
+    permit: ExchangePermit,
     reply: Reply<()>,
     ended: Ended,
 ) {
     let connect = async {
-        let _permits = place.turn().await?;
+        let _permits = permit.turn().await?;
         if ended.load(Ordering::SeqCst) {
             return Err(NetError::closed());
         }

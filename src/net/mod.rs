@@ -37,7 +37,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use self::admission::{Admission, Place};
+use self::admission::{Admission, ExchangePermit};
 use self::body::{Piece, Streamed};
 use self::budget::Budget;
 use self::client::Client;
@@ -49,7 +49,7 @@ use self::head::ResponseHead;
 pub(crate) use self::limits::NetLimits;
 use self::pool::Pool;
 pub(crate) use self::reply::Answer;
-use self::reply::{Owed, Reply};
+use self::reply::{Reply, WaitGuard};
 use self::request::Prepared;
 use self::request::Request;
 use self::resolve::{Resolve, SystemResolver};
@@ -112,8 +112,8 @@ impl Network {
     pub(crate) fn connect(&self, call: u32, host: &str, port: u32, answer: Answer<()>) {
         let waits = Waits::default();
         let mut reply = Reply::new(answer);
-        reply.owe(waits.head.begin());
-        let (runtime, place) = match self.admit_connection() {
+        reply.hold_guard(waits.head.begin());
+        let (runtime, permit) = match self.admit_connection() {
             Ok(admitted) => admitted,
             Err(error) => return reply.give(Err(error)),
         };
@@ -125,7 +125,7 @@ impl Network {
         let (shared, ended) = (Arc::clone(&self.shared), Ended::default());
         let server = (host.to_owned(), port);
         // The lock is held, so the task cannot remove its entry before it is inserted.
-        let task = exchange::connect(shared, call, server, place, reply, Arc::clone(&ended));
+        let task = exchange::connect(shared, call, server, permit, reply, Arc::clone(&ended));
         let task = runtime.spawn(task).abort_handle();
         // There is nothing to read.
         let (reads, _) = mpsc::channel(1);
@@ -138,7 +138,7 @@ impl Network {
     pub(crate) fn start(&self, exchange: u32, request: Request, answer: Answer<ResponseHead>) {
         let waits = Waits::default();
         let mut head = Reply::new(answer);
-        head.owe(waits.head.begin());
+        head.hold_guard(waits.head.begin());
         match self.admit(request) {
             Ok(admitted) => {
                 if let Err(head) = self.spawn(exchange, admitted, waits, head) {
@@ -154,8 +154,8 @@ impl Network {
     pub(crate) fn send(&self, exchange: u32, chunk: Vec<u8>, answer: Answer<()>) {
         let mut reply = Reply::new(answer);
         match self.shared.piece(exchange, chunk) {
-            Ok(Step { owed, runtime, pieces, piece: Some(piece) }) => {
-                reply.owe(Some(owed));
+            Ok(Step { guard, runtime, pieces, piece: Some(piece) }) => {
+                reply.hold_guard(Some(guard));
                 // This task ends with the exchange, which drops the receiver.
                 runtime.spawn(async move {
                     let is_end = matches!(piece, Piece::End);
@@ -175,8 +175,8 @@ impl Network {
     pub(crate) fn read(&self, exchange: u32, max: usize, answer: Answer<Vec<u8>>) {
         let mut reply = Reply::new(answer);
         match self.shared.reader(exchange, max) {
-            Ok((owed, reads)) => {
-                reply.owe(Some(owed));
+            Ok((guard, reads)) => {
+                reply.hold_guard(Some(guard));
                 let max = max.min(NetLimits::READ_BYTES);
                 // The channel has room for the only read. If the task has ended, dropping the reply
                 // answers the read.
@@ -218,15 +218,15 @@ impl Network {
         })?;
         let bytes = request.head_bytes() + request.payload.known_bytes();
         client.budget.charge_sent(bytes, &client.limits)?;
-        let (runtime, place) = (runtime::handle()?, self.shared.admission.place(&client.limits)?);
-        Ok(Admitted { request, sending, place, time, runtime })
+        let (runtime, permit) = (runtime::handle()?, self.shared.admission.permit(&client.limits)?);
+        Ok(Admitted { request, sending, permit, time, runtime })
     }
 
     /// Performs all checks of a connection that come before the decision.
-    fn admit_connection(&self) -> Result<(Handle, Place), NetError> {
+    fn admit_connection(&self) -> Result<(Handle, ExchangePermit), NetError> {
         let client = &self.shared.client;
         client.budget.charge_connection(&client.limits)?;
-        Ok((runtime::handle()?, self.shared.admission.place(&client.limits)?))
+        Ok((runtime::handle()?, self.shared.admission.permit(&client.limits)?))
     }
 
     /// Starts the task of an exchange. Returns the reply if the number is in use.
@@ -237,14 +237,14 @@ impl Network {
         waits: Waits,
         head: Reply<ResponseHead>,
     ) -> Result<(), Reply<ResponseHead>> {
-        let Admitted { request, sending, place, time, runtime } = admitted;
+        let Admitted { request, sending, permit, time, runtime } = admitted;
         let mut exchanges = self.shared.exchanges();
         let Entry::Vacant(vacant) = exchanges.entry(number) else { return Err(head) };
         let (sender, reads) = mpsc::channel(1);
         let shared = Arc::clone(&self.shared);
         let ended = Ended::default();
         let task =
-            Task { shared, number, request, place, head, reads, time, ended: Arc::clone(&ended) };
+            Task { shared, number, request, permit, head, reads, time, ended: Arc::clone(&ended) };
         // The lock is held, so the task cannot remove its entry before it is inserted.
         let task = runtime.spawn(task.run()).abort_handle();
         vacant.insert(Exchange { reads: sender, sending, waits, ended, task });
@@ -256,7 +256,7 @@ impl Network {
 struct Admitted {
     request: Prepared,
     sending: Option<Sending>,
-    place: Place,
+    permit: ExchangePermit,
     time: Duration,
     runtime: Handle,
 }
@@ -293,7 +293,7 @@ impl Shared {
     fn piece(&self, exchange: u32, chunk: Vec<u8>) -> Result<Step, NetError> {
         let mut exchanges = self.exchanges();
         let entry = exchanges.get_mut(&exchange).ok_or_else(|| NetError::not_open(exchange))?;
-        let owed = entry.waits.send.begin().ok_or_else(|| busy(exchange, "send"))?;
+        let guard = entry.waits.send.begin().ok_or_else(|| busy(exchange, "send"))?;
         let sending = entry.sending.as_mut().ok_or_else(|| {
             NetError::invalid(format!("exchange {exchange} takes no more of a body"))
         })?;
@@ -302,24 +302,28 @@ impl Shared {
         let (piece, pieces) = (sending.piece(chunk), sending.pieces.clone());
         // An end before the declared length also ends the body, and makes the request fail.
         entry.sending.take_if(|_| ends);
-        Ok(Step { owed, runtime: runtime::handle()?, pieces, piece: piece? })
+        Ok(Step { guard, runtime: runtime::handle()?, pieces, piece: piece? })
     }
 
     /// Begins a read.
-    fn reader(&self, exchange: u32, max: usize) -> Result<(Owed, mpsc::Sender<Read>), NetError> {
+    fn reader(
+        &self,
+        exchange: u32,
+        max: usize,
+    ) -> Result<(WaitGuard, mpsc::Sender<Read>), NetError> {
         if max == 0 {
             return Err(NetError::invalid("a read is of 0 bytes, it must be of at least 1"));
         }
         let exchanges = self.exchanges();
         let entry = exchanges.get(&exchange).ok_or_else(|| NetError::not_open(exchange))?;
-        let owed = entry.waits.read.begin().ok_or_else(|| busy(exchange, "read"))?;
-        Ok((owed, entry.reads.clone()))
+        let guard = entry.waits.read.begin().ok_or_else(|| busy(exchange, "read"))?;
+        Ok((guard, entry.reads.clone()))
     }
 }
 
 /// A step of a streamed body: a chunk, or none if the server already knows the end.
 struct Step {
-    owed: Owed,
+    guard: WaitGuard,
     runtime: Handle,
     pieces: mpsc::Sender<Piece>,
     piece: Option<Piece>,

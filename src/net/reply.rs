@@ -11,17 +11,17 @@ pub(crate) type Answer<T> = Box<dyn FnOnce(Result<T, NetError>) + Send>;
 /// An answer that must be given. If it is dropped, the answer is that the exchange was closed.
 pub(super) struct Reply<T> {
     answer: Option<Answer<T>>,
-    owed: Option<Owed>,
+    guard: Option<WaitGuard>,
 }
 
 impl<T> Reply<T> {
     pub(super) fn new(answer: Answer<T>) -> Self {
-        Self { answer: Some(answer), owed: None }
+        Self { answer: Some(answer), guard: None }
     }
 
     /// Sets the wait that ends just before the answer is given.
-    pub(super) fn owe(&mut self, owed: Option<Owed>) {
-        self.owed = owed;
+    pub(super) fn hold_guard(&mut self, guard: Option<WaitGuard>) {
+        self.guard = guard;
     }
 
     pub(super) fn give(mut self, result: Result<T, NetError>) {
@@ -29,7 +29,7 @@ impl<T> Reply<T> {
     }
 
     fn settle(&mut self, result: Result<T, NetError>) {
-        self.owed = None;
+        self.guard = None;
         if let Some(answer) = self.answer.take() {
             answer(result);
         }
@@ -44,12 +44,12 @@ impl<T> Drop for Reply<T> {
 
 /// Marks whether a caller waits for one kind of answer. At most one can wait at a time.
 #[derive(Clone, Default)]
-pub(super) struct Slot(Arc<AtomicBool>);
+pub(super) struct PendingWait(Arc<AtomicBool>);
 
-impl Slot {
+impl PendingWait {
     /// Begins a wait. Returns `None` if another one is in progress.
-    pub(super) fn begin(&self) -> Option<Owed> {
-        (!self.0.swap(true, Ordering::AcqRel)).then(|| Owed(self.clone()))
+    pub(super) fn begin(&self) -> Option<WaitGuard> {
+        (!self.0.swap(true, Ordering::AcqRel)).then(|| WaitGuard(self.clone()))
     }
 
     pub(super) fn is_waited_for(&self) -> bool {
@@ -58,9 +58,9 @@ impl Slot {
 }
 
 /// A wait, which ends on drop.
-pub(super) struct Owed(Slot);
+pub(super) struct WaitGuard(PendingWait);
 
-impl Drop for Owed {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
         self.0.0.store(false, Ordering::Release);
     }

@@ -13,7 +13,7 @@ mod error;
 mod export;
 mod files;
 mod imports;
-mod inflated;
+mod inflate_cache;
 mod interpreter;
 mod lazy_store;
 mod local;

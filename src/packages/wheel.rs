@@ -11,7 +11,7 @@ use pep440_rs::Version;
 
 use super::archive::{Archive, ArchiveFile, check_parents, check_path};
 use super::error::PackageError;
-use super::inflated::Inflated;
+use super::inflate_cache::InflateCache;
 use super::metadata::Metadata;
 use super::patch::{FileChange, WheelPatch};
 use super::requirement::normalised;
@@ -38,7 +38,7 @@ pub(crate) struct Wheel {
     files: Vec<WheelFile>,
     bytes: Arc<[u8]>,
     archive: Archive,
-    inflated: Mutex<Inflated>,
+    inflated: Mutex<InflateCache>,
     modules: OnceLock<Vec<(usize, Digest)>>,
     patch: Option<Arc<WheelPatch>>,
 }

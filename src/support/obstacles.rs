@@ -125,8 +125,8 @@ pub(crate) fn of_worker() -> Vec<Obstacle> {
     found.into_iter().flatten().collect()
 }
 
-/// Returns [`of_worker`] as what follows an error's text: nothing, or a list after a semicolon.
-pub(crate) fn told() -> String {
+/// Returns the obstacles of [`of_worker`] as a suffix for an error message, each after a semicolon.
+pub(crate) fn error_suffix() -> String {
     of_worker().iter().flat_map(|obstacle| ["; ".to_owned(), obstacle.to_string()]).collect()
 }
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_machine_that_runs_the_tests_has_no_obstacles() {
         assert!(of_v8().is_none());
-        assert_eq!(told(), "");
+        assert_eq!(error_suffix(), "");
     }
 
     #[test]

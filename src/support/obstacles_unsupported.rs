@@ -10,7 +10,7 @@ pub(crate) fn of_worker() -> Vec<String> {
     Vec::new()
 }
 
-/// Nothing is said.
-pub(crate) fn told() -> String {
+/// Empty.
+pub(crate) fn error_suffix() -> String {
     String::new()
 }

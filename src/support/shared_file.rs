@@ -57,9 +57,9 @@ impl SharedFile {
     pub(crate) fn map(&self) -> io::Result<Bytes> {
         // SAFETY: a file in memory is sealed against writing, growing and shrinking, which `new`
         // and `received` ensure, and seals cannot be removed. A file on disk is an image that
-        // `isolate::image::store::open_own` has opened: nobody except the user and root may write
-        // to it. The only writer, `Place::store` there, renames a new file over it, which leaves
-        // the mapped one unchanged.
+        // `image::location::open_own` has opened: nobody except the user and root may write to it.
+        // The only writer, `ImageLocation::store`, renames a new file over it, which leaves the
+        // mapped one unchanged.
         #[expect(unsafe_code, reason = "mapping a file is")]
         let mapping = unsafe { Mmap::map(&self.0) }?;
         Ok(Bytes::from_owner(mapping))

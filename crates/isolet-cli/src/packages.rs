@@ -13,7 +13,7 @@ use isolet::{Engine, LoadedPackage, Permissions, Sandbox};
 use serde_json::json;
 
 use crate::args::permissions;
-use crate::args::units;
+use crate::args::value_parsers;
 use crate::show::progress::{self, Progress};
 use isolet_support::json as lines;
 
@@ -29,8 +29,8 @@ pub(crate) enum PackagesCommand {
 #[derive(clap::Args)]
 pub(crate) struct FetchArgs {
     /// Packages, such as pydantic, 'rich>=14' or numpy,pandas
-    #[arg(required = true, value_name = "PACKAGES", value_parser = units::packages)]
-    packages: Vec<units::Packages>,
+    #[arg(required = true, value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    packages: Vec<value_parsers::Packages>,
     /// Directory for the wheels, which is made if it does not exist
     #[arg(long, value_name = "DIR")]
     to: PathBuf,

@@ -16,8 +16,8 @@ use crate::args::policy::PolicyArgs;
 use crate::kit::interrupts::Interrupts;
 use crate::kit::output::{self, Shown};
 use crate::notebook::{Runner, Target};
-use crate::program::made_files::{self, MadeFiles};
-use crate::program::{Program, Wanted};
+use crate::program::output_files::{self, OutputFiles};
+use crate::program::{Program, ProgramArgs};
 use crate::show::exit;
 use crate::show::progress;
 use crate::show::report;
@@ -71,18 +71,18 @@ pub(crate) struct RunArgs {
 /// `command` is the definition of isolet's command line.
 pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
     let RunArgs { file, code, module, args: rest, .. } = &mut args;
-    let wanted = Wanted {
+    let program_args = ProgramArgs {
         file: file.take(),
         code: code.take(),
         module: module.take(),
         rest: std::mem::take(rest),
     };
-    let target = args.output.as_deref().map(|path| open_output(path, &wanted)).transpose()?;
-    let mut program = Program::read(wanted, &mut args.policy.permissions, command)?;
+    let target = args.output.as_deref().map(|path| open_output(path, &program_args)).transpose()?;
+    let mut program = Program::read(program_args, &mut args.policy.permissions, command)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
-    let made = args.files_dir.as_deref().map(MadeFiles::open).transpose()?;
+    let output_files = args.files_dir.as_deref().map(OutputFiles::open).transpose()?;
     let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
     let mut session = match &args.from {
         Some(file) => sandbox.blocking().restore(file)?,
@@ -114,12 +114,12 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
         let written = files
             .write_back(session)
             .and_then(|()| files.export(session))
-            .and_then(|()| keep(made.as_ref(), session, &runs, permissions))
+            .and_then(|()| keep(output_files.as_ref(), session, &runs, permissions))
             .and_then(|()| save_to(save, session))
             .and(kept);
         show_unseen(&shown, args.json)?;
-        if made.is_none() && save.is_none() && !args.json {
-            made_files::tell_of_lost(&runs, permissions)?;
+        if output_files.is_none() && save.is_none() && !args.json {
+            output_files::report_lost(&runs, permissions)?;
         }
         return played.end(written, &hints, args.json, args.raw);
     }
@@ -130,7 +130,7 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
         let written = files
             .write_back(&mut session)
             .and_then(|()| files.export(&mut session))
-            .and_then(|()| keep(made.as_ref(), &mut session, &[&execution], permissions))
+            .and_then(|()| keep(output_files.as_ref(), &mut session, &[&execution], permissions))
             .and_then(|()| save_to(save, &mut session));
         let (report, status) = match &written {
             Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
@@ -145,7 +145,7 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
     let written = files
         .write_back(&mut session)
         .and_then(|()| files.export(&mut session))
-        .and_then(|()| keep(made.as_ref(), &mut session, &runs, permissions))
+        .and_then(|()| keep(output_files.as_ref(), &mut session, &runs, permissions))
         .and_then(|()| save_to(save, &mut session));
     if !streamed.is_reader_gone {
         show_outcome(&streamed.execution, args.raw)?;
@@ -154,8 +154,8 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
         }
         streamed.show_missing()?;
         show_unseen(&shown, args.json)?;
-        if made.is_none() && save.is_none() {
-            made_files::tell_of_lost(&runs, permissions)?;
+        if output_files.is_none() && save.is_none() {
+            output_files::report_lost(&runs, permissions)?;
         }
     }
     written?;
@@ -163,9 +163,9 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
 }
 
 /// Opens the file for a notebook's outputs, if a notebook is to be run.
-fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
-    match wanted.file.as_deref() {
-        _ if wanted.code.is_some() || wanted.module.is_some() => {
+fn open_output(path: &Path, program_args: &ProgramArgs) -> Result<Target> {
+    match program_args.file.as_deref() {
+        _ if program_args.code.is_some() || program_args.module.is_some() => {
             bail!("`--output` needs a notebook (.ipynb); it cannot be used with `-c` or `-m`")
         }
         Some(file) if is_notebook(file) => Target::open(path),
@@ -176,12 +176,12 @@ fn open_output(path: &Path, wanted: &Wanted) -> Result<Target> {
 
 /// Writes the files that these runs have made to the directory, if there is one.
 fn keep(
-    made: Option<&MadeFiles>,
+    output_files: Option<&OutputFiles>,
     session: &mut Session,
     runs: &[&Execution],
     permissions: &PermissionArgs,
 ) -> Result<()> {
-    made.map_or(Ok(()), |made| made.write(session, runs, permissions))
+    output_files.map_or(Ok(()), |output_files| output_files.write(session, runs, permissions))
 }
 
 /// Saves the session to the file, if one is named.

@@ -1,5 +1,5 @@
-//! isolet's service over wires: [`stdio`] for the program that has started it, and a node over
-//! [`http`] for many clients. See `docs/reference/protocol.md` and `docs/reference/http-api.md`.
+//! isolet's service over wires: [`stdio`] for a parent process, and a node over [`http`] for many
+//! clients. See `docs/reference/protocol.md` and `docs/reference/http-api.md`.
 
 pub mod http;
 pub mod stdio;

@@ -1,16 +1,16 @@
-//! Ends this process with the one that has started it, even if another one keeps its input open.
+//! Ends this process when its parent ends, even if another process keeps its standard input open.
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, getppid, pidfd_open};
 
-/// Watches the parent on a thread. Does nothing if there is none to watch.
+/// Watches the parent on a thread. Does nothing without a parent to watch.
 pub(super) fn end_with_it() -> Result<()> {
     let Some(parent) = getppid().filter(|parent| !parent.is_init()) else { return Ok(()) };
     let Ok(watched) = pidfd_open(parent, PidfdFlags::empty()) else { return Ok(()) };
     if getppid() != Some(parent) {
-        // It ended before it could be watched.
+        // The parent has ended already.
         crate::ending::end(0);
     }
     let watch = move || {

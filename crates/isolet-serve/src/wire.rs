@@ -26,12 +26,12 @@ impl Wire {
     pub(crate) fn decode(self, bytes: &[u8]) -> Result<Value, String> {
         match self {
             Self::Marshal => {
-                // In memory a value takes up to some ten times as many bytes.
+                // A decoded value may take ten times as many bytes.
                 let max_bytes = (MAX_BYTES as u64).saturating_mul(16);
                 Value::from_marshal(bytes, max_bytes).map_err(|error| error.to_string())
             }
             Self::Json => {
-                // JavaScript and Python write half a surrogate pair.
+                // JavaScript and Python may write lone surrogates.
                 let has_halves = bytes.windows(3).any(|escape| matches!(escape, b"\\ud" | b"\\uD"));
                 let mended =
                     has_halves.then(|| mended(bytes.to_vec()).map_err(|(_, reason)| reason));
@@ -43,8 +43,8 @@ impl Wire {
         }
     }
 
-    /// Returns the operation and the number of a message that cannot be decoded, if it begins as
-    /// one.
+    /// Returns the operation and the request number of a message that cannot be decoded, if it
+    /// starts with them.
     pub(crate) fn head(self, bytes: &[u8]) -> Option<(String, i64)> {
         match self {
             Self::Json => {
@@ -72,7 +72,7 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// Fails with the reason if the encoding has no form for it: a list of 2³¹ items.
+    /// Fails with the reason if the encoding cannot represent it, such as a list of 2³¹ items.
     pub(crate) fn encode(
         self,
         message: &(impl Serialize + ?Sized),
@@ -88,16 +88,16 @@ impl Wire {
 }
 
 impl Wire {
-    /// Returns how many bytes something has as JSON.
+    /// Returns the length of something as JSON.
     pub(crate) fn json_length(of: &(impl Serialize + ?Sized)) -> u64 {
         let mut length = Length(0);
-        // Counting does not fail.
+        // Counting bytes does not fail.
         let _ = serde_json::to_writer(&mut length, of);
         length.0
     }
 }
 
-/// Counts what is written.
+/// Counts written bytes.
 struct Length(u64);
 
 impl std::io::Write for Length {
@@ -111,14 +111,14 @@ impl std::io::Write for Length {
     }
 }
 
-/// Reads the first value of JSON. Returns what follows it, too.
+/// Decodes the first JSON value. Also returns the text after it.
 fn first<T: DeserializeOwned>(text: &[u8]) -> Option<(T, &[u8])> {
     let mut values = serde_json::Deserializer::from_slice(text).into_iter();
     let value = values.next()?.ok()?;
     Some((value, text.get(values.byte_offset()..)?))
 }
 
-/// Replaces the objects that stand for what JSON cannot write.
+/// Converts objects that represent values without a JSON form.
 fn from_json(value: Value) -> Result<Value, String> {
     match value {
         Value::List(items) => {
@@ -155,7 +155,7 @@ fn from_json(value: Value) -> Result<Value, String> {
     }
 }
 
-/// Returns the mark of an object that stands for something else, and what it holds.
+/// Returns the key and the content of an object that represents another value.
 fn marked(items: &[(Value, Value)]) -> Option<(&'static str, &Value)> {
     let [(Value::Str(key), item)] = items else { return None };
     [BYTES, FLOAT, DICT].into_iter().find(|mark| mark == key).map(|mark| (mark, item))

@@ -226,23 +226,24 @@ impl EngineBuilder {
         self
     }
 
-    /// Sets how much nicer the processes of workers are than this one (`nice(2)`): 0 to 19, beyond
-    /// which the system takes 19. Default: 0.
+    /// Sets the niceness of worker processes relative to this one (`nice(2)`), 0 to 19, so that a
+    /// busy server is scheduled before its guests. Higher values count as 19. Default: 0.
     ///
-    /// Where processors are busy, this process then comes first: each worker gets a third of the
-    /// processor time that this process gets with 5, and a tenth with 10. A server whose guests
-    /// compute, or whose workers end all at once, answers the sooner for it.
+    /// While processors are busy, a worker with 5 gets a third of the processor time that this
+    /// process gets, and one with 10 a tenth. This helps servers whose guests compute, or whose
+    /// workers end all at once.
     pub fn worker_niceness(mut self, niceness: u8) -> Self {
         self.confinement.worker_niceness = niceness;
         self
     }
 
-    /// Has this runtime read what workers send. A call that the runtime runs then wakes no other
-    /// thread to get its result. Default: threads read, and wake the runtime.
+    /// Reads worker sockets on this tokio runtime instead of on threads. A call that runs on the
+    /// runtime then gets its result without waking another thread. Default: threads read, and wake
+    /// the runtime.
     ///
-    /// What takes time is still left to threads: requests for files and the network, standard
-    /// input, and workers that send much. When the runtime ends, threads read everything. While it
-    /// is held up, results and output wait.
+    /// Threads still do what takes time: requests for files and the network, standard input, and
+    /// reading from workers that send much. When the runtime ends, threads read everything. While
+    /// the runtime is blocked, results and output wait.
     ///
     /// # Errors
     ///
@@ -254,12 +255,11 @@ impl EngineBuilder {
         Ok(self)
     }
 
-    /// Sets whether an isolate that waits for its next command or an answer looks for it for 20 to
-    /// 300 µs before it sleeps. Default: yes.
+    /// Sets whether an isolate spins for 20 to 300 µs before it sleeps. Default: yes.
     ///
-    /// A run then begins without the 20 to 50 µs that waking a thread takes, and each wait takes
-    /// processor time from others. A server whose sessions share busy processors does more runs
-    /// without.
+    /// Spinning saves the 20 to 50 µs that waking a thread takes at the start of a run, and costs
+    /// processor time at each wait. A server whose sessions share busy processors does more runs
+    /// without it.
     pub fn busy_wait(mut self, busy: bool) -> Self {
         self.confinement.busy_wait = busy;
         self

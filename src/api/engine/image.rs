@@ -6,7 +6,7 @@ use isolet_pyodide_assets::lock;
 
 use crate::data::error::Error;
 use crate::data::isolation::Confinement;
-use crate::image::{ImageFile, Importer, Place};
+use crate::image::{ImageFile, ImageLocation, Importer};
 use crate::packages::{PackagePolicy, Preload};
 use crate::support::patience::Patience;
 
@@ -18,8 +18,8 @@ pub(super) enum DamagedImage {
     Replace,
 }
 
-/// What an image is made of, and where its place is.
-pub(super) struct Wanted<'a> {
+/// What an image is made of, and where it is stored.
+pub(super) struct ImageSpec<'a> {
     pub(super) assets: &'a Path,
     /// The directory of the image without packages.
     pub(super) home: &'a Path,
@@ -41,24 +41,24 @@ pub(super) struct Wanted<'a> {
 }
 
 /// Finds the image, or has it made.
-pub(super) fn open(wanted: &Wanted<'_>) -> Result<ImageFile, Error> {
+pub(super) fn open(spec: &ImageSpec<'_>) -> Result<ImageFile, Error> {
     let lock = lock().map_err(Error::of_assets)?;
-    let Wanted { home, images, preload, importer, .. } = *wanted;
-    let place = Place::new(home, images, lock, preload, importer);
-    match ImageFile::find(&place) {
+    let ImageSpec { home, images, preload, importer, .. } = *spec;
+    let location = ImageLocation::new(home, images, lock, preload, importer);
+    match ImageFile::find(&location) {
         Ok(Some(image)) => Ok(image),
-        Err(error) if wanted.damaged == DamagedImage::Refuse => Err(error),
-        Ok(None) | Err(_) => make(wanted, &place),
+        Err(error) if spec.damaged == DamagedImage::Refuse => Err(error),
+        Ok(None) | Err(_) => make(spec, &location),
     }
 }
 
 #[cfg(feature = "engine")]
-fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
+fn make(spec: &ImageSpec<'_>, location: &ImageLocation) -> Result<ImageFile, Error> {
     use super::image_worker::InWorkers;
     use crate::isolate::{Maker, OnThreads};
 
-    let Wanted { preload, confinement, importer, ref patience, .. } = *wanted;
-    let replaces = wanted.damaged == DamagedImage::Replace;
+    let ImageSpec { preload, confinement, importer, ref patience, .. } = *spec;
+    let replaces = spec.damaged == DamagedImage::Replace;
     let (in_workers, on_threads);
     let maker: Option<&dyn Maker> = if preload.is_empty() {
         None
@@ -70,23 +70,23 @@ fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
         on_threads = OnThreads::new(preload, importer == Importer::GuestThread);
         Some(&on_threads)
     };
-    crate::isolate::make_image(wanted.assets, place, maker, replaces, &wanted.tell, patience)
+    crate::isolate::make_image(spec.assets, location, maker, replaces, &spec.tell, patience)
 }
 
 #[cfg(not(feature = "engine"))]
-fn make(wanted: &Wanted<'_>, place: &Place) -> Result<ImageFile, Error> {
+fn make(spec: &ImageSpec<'_>, location: &ImageLocation) -> Result<ImageFile, Error> {
     use super::image_maker::{ImageRequest, ask};
 
-    let program = crate::worker::find_worker(wanted.confinement.worker.as_deref())?;
-    let replaces = wanted.damaged == DamagedImage::Replace;
-    let Wanted { assets, home, images, packages, importer, ref patience, .. } = *wanted;
+    let program = crate::worker::find_worker(spec.confinement.worker.as_deref())?;
+    let replaces = spec.damaged == DamagedImage::Replace;
+    let ImageSpec { assets, home, images, packages, importer, ref patience, .. } = *spec;
     let request = ImageRequest::new(assets, home, images, packages, importer, replaces, patience);
     ask(&program, &request, patience)?;
-    ImageFile::find(place)?.ok_or_else(|| {
+    ImageFile::find(location)?.ok_or_else(|| {
         let message = format!(
             "`{}` has made an image, and there is none at `{}`; is the program of version {}?",
             program.display(),
-            place.path().display(),
+            location.path().display(),
             env!("CARGO_PKG_VERSION")
         );
         Error::new(crate::data::error::ErrorKind::Start, message)

@@ -30,7 +30,7 @@ pub(super) struct InWorkers<'a> {
 }
 
 impl InWorkers<'_> {
-    /// Has a worker make something of an image.
+    /// Runs one step of the image build in a worker.
     fn make(
         &self,
         purpose: Purpose,

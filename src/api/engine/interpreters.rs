@@ -87,7 +87,7 @@ impl Interpreters {
             Isolation::Process => {
                 let program = find_worker(confinement.worker.as_deref())?;
                 let unshared = || {
-                    let why = obstacles::told();
+                    let why = obstacles::error_suffix();
                     let message = format!("this system cannot share the image{why}");
                     Error::new(ErrorKind::Start, message)
                 };

@@ -90,51 +90,51 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    fn open(told: EngineBuilder) -> Result<Self, Error> {
+    fn open(options: EngineBuilder) -> Result<Self, Error> {
         outlive_file_size_limit();
-        let assets_dir = match told.assets {
+        let assets_dir = match options.assets {
             Some(dir) => dir,
             None => crate::api::assets::find_assets(None)?,
         };
         let lock_json = Assets::open_lock_json(&assets_dir).map_err(Error::of_assets)?;
-        let preload = builder::resolve(&told.packages, &lock_json)?;
-        let images = match told.images {
+        let preload = builder::resolve(&options.packages, &lock_json)?;
+        let images = match options.images {
             Some(dir) => dir,
             None if preload.is_empty() => assets_dir.clone(),
             None => cache_dir("images")?,
         };
-        let importer = match told.confinement.isolation {
-            _ if preload.is_empty() || !told.confines_preloaded => Importer::Owner,
+        let importer = match options.confinement.isolation {
+            _ if preload.is_empty() || !options.confines_preloaded => Importer::Owner,
             Isolation::Thread => Importer::GuestThread,
             Isolation::Process => Importer::GuestWorker,
         };
-        let home = told.image_home.unwrap_or_else(|| crate::api::assets::image_dir(&assets_dir));
-        let image = image::open(&image::Wanted {
+        let home = options.image_home.unwrap_or_else(|| crate::api::assets::image_dir(&assets_dir));
+        let image = image::open(&image::ImageSpec {
             assets: &assets_dir,
             home: &home,
             images: &images,
             preload: &preload,
-            packages: &told.packages,
-            confinement: &told.confinement,
+            packages: &options.packages,
+            confinement: &options.confinement,
             importer,
-            damaged: told.damaged_image,
-            tell: &|text| told.on_notice.tell(text),
-            patience: Patience::new(told.import_time, told.packages.given_up.clone()),
+            damaged: options.damaged_image,
+            tell: &|text| options.on_notice.tell(text),
+            patience: Patience::new(options.import_time, options.packages.given_up.clone()),
         })?;
         let unstored = image.why_unstored().map(|reason| {
             let dir = if preload.is_empty() { &home } else { &images };
             unstored(dir, &assets_dir, reason)
         });
         if let Some(text) = &unstored {
-            told.on_notice.tell(text);
+            options.on_notice.tell(text);
         }
         let is_confined = importer == Importer::GuestWorker;
-        let interpreters = Arc::new(Interpreters::new(image, is_confined, told.event_loop)?);
+        let interpreters = Arc::new(Interpreters::new(image, is_confined, options.event_loop)?);
         let pool = Pool::new({
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())
         });
-        let EngineBuilder { confinement, max_sessions, spare_sessions, .. } = told;
+        let EngineBuilder { confinement, max_sessions, spare_sessions, .. } = options;
         let inner = Inner {
             lock_json,
             assets_dir,

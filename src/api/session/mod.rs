@@ -33,7 +33,7 @@ use crate::data::execution::{Execution, Variable};
 use crate::data::isolation::IsolationReport;
 use crate::data::tool::{Param, ToolSpec};
 use crate::data::value::Value;
-use crate::host::guarded::Guarded;
+use crate::host::catch_panic::CatchPanic;
 use crate::host::pipe::pipe;
 use crate::host::tools::{SessionHandle, Tool};
 use crate::host::{HostConfig, SessionHost};
@@ -138,7 +138,7 @@ impl Session {
         host: Arc<SessionHost>,
         fresh: BootedInterpreter,
     ) -> Self {
-        let (link, isolation) = fresh.adopt(Arc::new(Guarded(Arc::clone(&host) as _)));
+        let (link, isolation) = fresh.adopt(Arc::new(CatchPanic(Arc::clone(&host) as _)));
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
         let (engine, policy) = (engine.clone(), Arc::clone(policy));
@@ -336,7 +336,8 @@ impl Session {
         let host =
             self.shared.host.copy(config(id, &self.engine, &self.policy)).map_err(unopened)?;
         let host = Arc::new(host);
-        let (link, isolation) = self.shared.copy(Arc::new(Guarded(Arc::clone(&host) as _))).await?;
+        let (link, isolation) =
+            self.shared.copy(Arc::new(CatchPanic(Arc::clone(&host) as _))).await?;
         host.connect(&link.messages);
         let shared = Arc::new(Shared::new(id, link, host, self.policy.limits.clone()));
         let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));

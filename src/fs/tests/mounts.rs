@@ -3,8 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use super::super::refused::check_with_home;
 use super::super::root::Root;
+use super::super::sensitive_paths::check_with_home;
 use super::*;
 use crate::data::error::ErrorKind;
 

@@ -11,7 +11,7 @@ use futures_util::future::{AbortHandle, Abortable, BoxFuture, FutureExt};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::watch;
 
-use super::queue::{Call, CallQueue, Place};
+use super::queue::{Call, CallPermit, CallQueue};
 use super::{SessionHandle, ToolContext, ToolHost, runtime};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
@@ -47,15 +47,15 @@ impl Calls {
         Self { run, session, host, queue, clock, running: FuturesUnordered::new() }
     }
 
-    /// Starts calls as places become free, and waits for the next one that ends. Waits forever if
+    /// Starts calls as permits become free, and waits for the next one that ends. Waits forever if
     /// there are no calls.
     pub(crate) async fn next(&mut self) -> (u32, Answer) {
         std::future::poll_fn(|context| {
             self.queue.wake(context.waker());
             runtime::entered(|| {
                 loop {
-                    while let Some((call, place)) = self.queue.next() {
-                        self.start(call, place);
+                    while let Some((call, permit)) = self.queue.next() {
+                        self.start(call, permit);
                     }
                     match self.running.poll_next_unpin(context) {
                         Poll::Ready(Some((id, answer))) => {
@@ -78,15 +78,15 @@ impl Calls {
         self.queue.cancel_all()
     }
 
-    fn start(&mut self, call: Call, place: Arc<Place>) {
+    fn start(&mut self, call: Call, permit: Arc<CallPermit>) {
         let id = call.id;
         let (alive, over) = watch::channel(());
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
         let clock = CallClock::new(&self.clock);
         let context =
-            ToolContext::new(self.session.clone(), spec, (self.run, id), over, &place, &clock);
-        let served = serve(Arc::clone(&self.host), clock, call, context, place);
+            ToolContext::new(self.session.clone(), spec, (self.run, id), over, &permit, &clock);
+        let served = serve(Arc::clone(&self.host), clock, call, context, permit);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |answer| (id, answer.ok())).boxed());
         self.queue.begin(id, abort, alive);
@@ -105,13 +105,13 @@ async fn serve(
     clock: Arc<CallClock>,
     call: Call,
     context: ToolContext,
-    place: Arc<Place>,
+    permit: Arc<CallPermit>,
 ) -> Answer {
     let max_value_bytes = host.max_value_bytes();
     // Kept until the answer is encoded and counts as unread. Otherwise a guest could have any
     // number of large answers encoded at once.
-    let _place = Arc::clone(&place);
-    let outcome = outcome(host, clock, call, context, place).await;
+    let _permit = Arc::clone(&permit);
+    let outcome = outcome(host, clock, call, context, permit).await;
     let encode = move |outcome| codec::encode_answer(outcome, max_value_bytes);
     let is_much = offload::is_much(&outcome);
     let answer = offload::run(is_much, move || encode(outcome)).await;
@@ -124,12 +124,12 @@ async fn outcome(
     clock: Arc<CallClock>,
     call: Call,
     context: ToolContext,
-    place: Arc<Place>,
+    permit: Arc<CallPermit>,
 ) -> Outcome {
     let Call { tool, arguments, charge, .. } = call;
     let name = tool.spec.name.clone();
     let is_much = offload::is_much_to_decode(&arguments);
-    let charged = Arc::clone(&place);
+    let charged = Arc::clone(&permit);
     let prepare = {
         let tool = tool.clone();
         move || {
@@ -162,7 +162,7 @@ async fn outcome(
             }
         }
     };
-    drop(place);
+    drop(permit);
     outcome.unwrap_or_else(|panic| {
         let message = format!("{name}() failed inside: {}", panic_text(&*panic));
         Err(ToolError::new("RuntimeError", message))
@@ -227,8 +227,8 @@ mod tests {
         }
         let clock = Arc::new(RunClock::new(Instant::now(), LIMIT, LIMIT));
         let mut calls = Calls::new(no_session(1), &host, &clock);
-        let (call, place) = host.queue().next().unwrap();
-        calls.start(call, place);
+        let (call, permit) = host.queue().next().unwrap();
+        calls.start(call, permit);
 
         // The function has returned, and a thread encodes what it has returned.
         assert!(calls.running.next().now_or_never().is_none());

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
-use super::queue::Place;
+use super::queue::CallPermit;
 use super::session_handle::SessionHandle;
 use crate::data::tool::ToolSpec;
 use crate::host::stop::{CallClock, ClockPause};
@@ -20,7 +20,7 @@ pub struct ToolContext {
     /// The sender is dropped when the call is over.
     over: watch::Receiver<()>,
     /// Weak, because a tool may keep its context after the call.
-    place: Weak<Place>,
+    permit: Weak<CallPermit>,
     clock: Arc<CallClock>,
 }
 
@@ -30,16 +30,16 @@ impl ToolContext {
         spec: Arc<ToolSpec>,
         (run, call): (u64, u32),
         over: watch::Receiver<()>,
-        place: &Arc<Place>,
+        permit: &Arc<CallPermit>,
         clock: &Arc<CallClock>,
     ) -> Self {
-        let (place, clock) = (Arc::downgrade(place), Arc::clone(clock));
-        Self { session, spec, call, run, over, place, clock }
+        let (permit, clock) = (Arc::downgrade(permit), Arc::clone(clock));
+        Self { session, spec, call, run, over, permit, clock }
     }
 
-    /// Returns the call's place among those that run concurrently.
-    pub(super) fn place(&self) -> Option<Arc<Place>> {
-        self.place.upgrade()
+    /// Returns the permit under which the call runs.
+    pub(super) fn permit(&self) -> Option<Arc<CallPermit>> {
+        self.permit.upgrade()
     }
 
     /// Returns the number of the session, unique in this process.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 
 use super::bind::bind;
-use super::queue::{Call, CallQueue, Place};
+use super::queue::{Call, CallPermit, CallQueue};
 use super::{ModuleSet, Modules, Tool};
 use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
@@ -192,10 +192,10 @@ impl ToolHost {
         &self,
         tool: &Tool,
         arguments: &[u8],
-        place: &Place,
+        permit: &CallPermit,
     ) -> Result<Value, ToolError> {
         let spec = tool.spec();
-        let charge = |needed| place.charge(needed);
+        let charge = |needed| permit.charge(needed);
         let bound = self.decode(&spec.name, arguments, charge).and_then(|value| bind(spec, value));
         if tool.is_question {
             return bound;

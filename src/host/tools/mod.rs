@@ -125,7 +125,7 @@ impl Tool {
             name.into(),
             Arc::new(move |arguments, cx| {
                 let function = Arc::clone(&function);
-                Box::pin(runtime::blocking(cx.place(), move || {
+                Box::pin(runtime::blocking(cx.permit(), move || {
                     let name = cx.tool_name().to_owned();
                     result_from(&name, &function(arguments_from(&name, arguments)?, cx)?)
                 }))
@@ -151,7 +151,7 @@ impl Tool {
         let handler = Arc::new(handler);
         let call: Handler = Arc::new(move |arguments, cx| {
             let handler = Arc::clone(&handler);
-            Box::pin(runtime::blocking(cx.place(), move || handler(arguments, cx)))
+            Box::pin(runtime::blocking(cx.permit(), move || handler(arguments, cx)))
         });
         Self::new(spec, call, None)
     }

@@ -34,9 +34,8 @@ struct State {
     waiting: VecDeque<Call>,
     /// Calls that were started and have not ended.
     running: HashMap<u32, Running>,
-    /// The number of places taken: started calls whose function has not returned, including
-    /// cancelled ones.
-    places: usize,
+    /// The number of functions that have not returned, including those of cancelled calls.
+    running_functions: usize,
     /// The size of the arguments of all calls, in bytes.
     bytes: u64,
 }
@@ -68,8 +67,8 @@ struct Unread {
     answer: Vec<u8>,
 }
 
-/// A place for a running function. Dropped, and so freed, when the function has returned.
-pub(super) struct Place {
+/// Permission to run a function. Dropped when the function has returned.
+pub(super) struct CallPermit {
     queue: Arc<CallQueue>,
     /// The charge for the decoded arguments.
     charge: Mutex<Option<Charge>>,
@@ -98,7 +97,7 @@ impl CallQueue {
         }
         state.last = id;
         let waiting = state.waiting.len();
-        if state.places >= self.max_running && waiting >= Limits::WAITING_TOOL_CALLS {
+        if state.running_functions >= self.max_running && waiting >= Limits::WAITING_TOOL_CALLS {
             let (needed, limit) = (waiting + 1, Limits::WAITING_TOOL_CALLS);
             return refuse(format!("{needed} tool calls are waiting, the limit is {limit}"));
         }
@@ -137,7 +136,7 @@ impl CallQueue {
         self.starter.wake();
     }
 
-    /// Ends a call that nobody waits for any more. If it was started, it keeps its place until its
+    /// Ends a call that nobody waits for any more. If it was started, it keeps its permit until its
     /// function returns.
     pub(crate) fn cancel(&self, id: u32) {
         let mut state = self.lock();
@@ -177,18 +176,19 @@ impl CallQueue {
         Bytes::from_owner(Unread { queue: Arc::clone(self), answer })
     }
 
-    /// Takes the next call that may be started, and a place for it. Returns `None` while too many
+    /// Takes the next call that may be started, and a permit for it. Returns `None` while too many
     /// answers are unread.
-    pub(super) fn next(self: &Arc<Self>) -> Option<(Call, Arc<Place>)> {
+    pub(super) fn next(self: &Arc<Self>) -> Option<(Call, Arc<CallPermit>)> {
         let mut state = self.lock();
-        if state.places >= self.max_running || self.unread.load(Ordering::Relaxed) >= self.max_bytes
+        if state.running_functions >= self.max_running
+            || self.unread.load(Ordering::Relaxed) >= self.max_bytes
         {
             return None;
         }
         let call = state.waiting.pop_front()?;
-        state.places += 1;
+        state.running_functions += 1;
         drop(state);
-        Some((call, Arc::new(Place { queue: Arc::clone(self), charge: Mutex::default() })))
+        Some((call, Arc::new(CallPermit { queue: Arc::clone(self), charge: Mutex::default() })))
     }
 
     /// Records a call that is about to start.
@@ -206,7 +206,7 @@ impl CallQueue {
     }
 }
 
-impl Place {
+impl CallPermit {
     /// Charges memory for the decoded arguments.
     pub(super) fn charge(&self, bytes: u64) -> Result<(), ToolError> {
         let charge = self.queue.charge(bytes)?;
@@ -215,10 +215,10 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
-        state.places -= 1;
+        state.running_functions -= 1;
         let is_awaited = !state.waiting.is_empty();
         drop(state);
         if is_awaited {
@@ -311,14 +311,14 @@ mod tests {
             ))
         };
         assert_eq!(call(&queue, 3, 1), refused(101));
-        let (first, place) = queue.next().unwrap();
-        assert_eq!(place.charge(50).unwrap_err().message(), refused(150).unwrap_err());
+        let (first, permit) = queue.next().unwrap();
+        assert_eq!(permit.charge(50).unwrap_err().message(), refused(150).unwrap_err());
         drop(first);
-        place.charge(50).unwrap();
+        permit.charge(50).unwrap();
         assert_eq!(call(&queue, 4, 11), refused(101));
         assert_eq!(queue.cancel_all(), [2]);
         assert_eq!(call(&queue, 5, 50), Ok(()));
-        drop(place);
+        drop(permit);
         assert_eq!(call(&queue, 6, 50), Ok(()));
     }
 
@@ -327,11 +327,11 @@ mod tests {
         let queue = queue(1, 100);
         call(&queue, 1, 1).unwrap();
         call(&queue, 2, 1).unwrap();
-        let (call, place) = queue.next().unwrap();
+        let (call, permit) = queue.next().unwrap();
         queue.begin(call.id, AbortHandle::new_pair().0, watch::channel(()).0);
         queue.cancel(1);
         assert!(!queue.end(1) && queue.next().is_none());
-        drop(place);
+        drop(permit);
         assert_eq!(queue.next().unwrap().0.id, 2);
     }
 

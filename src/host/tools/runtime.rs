@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::runtime::{Builder, Handle};
 
-use super::queue::Place;
+use super::queue::CallPermit;
 use crate::data::tool::ToolError;
 
 /// The runtime's maximum number of threads. High, because each session has its own limit and must
@@ -48,15 +48,15 @@ pub(crate) fn sleep(duration: std::time::Duration) -> Option<tokio::time::Sleep>
     Some(tokio::time::sleep(duration))
 }
 
-/// Runs `f` on a separate thread. If the future is dropped, `f` goes on and keeps its place.
+/// Runs `f` on a separate thread. If the future is dropped, `f` continues and keeps its permit.
 pub(super) async fn blocking<T: Send + 'static>(
-    place: Option<Arc<Place>>,
+    permit: Option<Arc<CallPermit>>,
     f: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let unavailable = || ToolError::new("RuntimeError", "the host has no thread for the call");
     let main = move || {
         let result = f();
-        drop(place);
+        drop(permit);
         result
     };
     match own().ok_or_else(unavailable)?.spawn_blocking(main).await {

@@ -31,11 +31,11 @@ pub async fn call(
     let charge = queue.admit(1, 0)?;
     let arguments = Vec::new();
     queue.push(super::queue::Call { id: 1, tool: tool.clone(), arguments, charge });
-    let (_, place) = queue.next().ok_or_else(|| ToolError::new("Invalid", "no place"))?;
+    let (_, permit) = queue.next().ok_or_else(|| ToolError::new("Invalid", "no place"))?;
     let (_alive, over) = watch::channel(());
     let handle = no_session(session);
     let clock = RunClock::new(Instant::now(), LIMIT, LIMIT);
     let clock = CallClock::new(&Arc::new(clock));
-    let context = ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &place, &clock);
+    let context = ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &permit, &clock);
     (tool.handler)(bound, context).await
 }

@@ -3,7 +3,7 @@
 //! CPython exports more than eight thousand functions and addresses, for packages with dynamic
 //! libraries. Emscripten makes an object for each at every start, but Pyodide itself uses only a
 //! hundred of them ([`used_exports`]). The others are moved to a table that is read only when a
-//! package needs it ([`side_table`]), and are linked as `js/linking.js` does. The initial
+//! package needs it ([`exports`]), and are linked as `js/linking.js` does. The initial
 //! contents of the memory are in the image ([`data_segments`]). CPython is also changed to notice
 //! the end of V8's stack ([`recursion`]) and to use Linux's error numbers in its exceptions
 //! ([`errnos`]). Textual patches, which are data beside the pinned release, make Pyodide's module
@@ -11,9 +11,9 @@
 
 mod data_segments;
 mod errnos;
+mod exports;
 mod patches;
 mod recursion;
-mod side_table;
 mod used_exports;
 
 use std::borrow::Cow;
@@ -53,8 +53,8 @@ pub(crate) fn adapted<'a>(
     let wasm = recursion::charge(&wasm)
         .map_err(unreadable)?
         .ok_or("`pyodide.asm.wasm` does not look at its stack as it used to")?;
-    let side_table::Moved { wasm, exports } =
-        side_table::move_exports(&wasm, &used).map_err(unreadable)?;
+    let exports::Moved { wasm, exports } =
+        exports::move_exports(&wasm, &used).map_err(unreadable)?;
     let data_segments::Taken { wasm, memory } = data_segments::take_out(&wasm)
         .map_err(unreadable)?
         .ok_or("`pyodide.asm.wasm` has data that is in no place of its own")?;

@@ -18,7 +18,7 @@ use super::native_code::SharedModules;
 use super::restore::{PagesAside, copy_on_write, copy_over, map_over, undo_changes};
 use crate::data::error::{Error, ErrorKind};
 use crate::image::saved::Pages;
-use crate::image::{self, HEADER, ImageFile, Place};
+use crate::image::{self, HEADER, ImageFile, ImageLocation};
 use crate::support::patience::Patience;
 use crate::support::shared_file::SharedFile;
 
@@ -149,8 +149,13 @@ impl SavedMemory {
     }
 
     /// Returns the image without all of the compiled code.
-    fn draft(&self, place: &Place, files: &Files, compiled: &Compiled) -> Result<Image, Error> {
-        let draft = self.file(place.key(), files, compiled);
+    fn draft(
+        &self,
+        location: &ImageLocation,
+        files: &Files,
+        compiled: &Compiled,
+    ) -> Result<Image, Error> {
+        let draft = self.file(location.key(), files, compiled);
         Image::new(ImageFile::in_memory(draft).into())
     }
 
@@ -212,14 +217,14 @@ pub(crate) trait Maker {
 }
 
 /// Makes the image of the assets in `dir`, with packages if there is a `maker` for it, and stores
-/// it at `place`. One that another process has made meanwhile is taken.
+/// it at `location`. One that another process has made meanwhile is taken.
 ///
 /// An image that cannot be stored serves this process only. One that is there and cannot be used is
 /// an error unless `replace_damaged`. `tell` gets a sentence if another process takes long, and
 /// `patience` is for the packages.
 pub(crate) fn make(
     dir: &Path,
-    place: &Place,
+    location: &ImageLocation,
     maker: Option<&dyn Maker>,
     replace_damaged: bool,
     tell: &dyn Fn(&str),
@@ -228,56 +233,56 @@ pub(crate) fn make(
     // An image with packages has everything of the one without.
     let with_packages = match maker {
         Some(maker) => {
-            let place = place.without_packages();
-            let base = match ImageFile::find(&place)? {
+            let location = location.without_packages();
+            let base = match ImageFile::find(&location)? {
                 Some(base) => base,
-                None => make(dir, &place, None, replace_damaged, tell, patience)?,
+                None => make(dir, &location, None, replace_damaged, tell, patience)?,
             };
             Some((maker, Image::new(base.into())?))
         }
         None => None,
     };
     // Of several that start at once, one makes the image and the others find it.
-    let _turn = place.turn(tell, patience)?;
-    match ImageFile::find(place) {
+    let _lock = location.acquire_build_lock(tell, patience)?;
+    match ImageFile::find(location) {
         Ok(Some(image)) => return Ok(image),
         Err(error) if !replace_damaged => return Err(error),
         Ok(None) | Err(_) => {}
     }
     if let Some((maker, base)) = with_packages {
-        if let Some(reason) = place.refusal() {
+        if let Some(reason) = location.refusal() {
             return Err(Error::new(ErrorKind::Start, reason).with_hint(TRY_AGAIN));
         }
-        return build_with_packages(place, &base, maker, &patience.anew()).map_err(|unmade| {
+        return build_with_packages(location, &base, maker, &patience.anew()).map_err(|unmade| {
             match unmade {
                 Unmade::Untried(error) | Unmade::Late(error) => error,
                 Unmade::Failed(error) => {
-                    place.refuse(&error.to_string());
+                    location.refuse(&error.to_string());
                     error
                 }
             }
         });
     }
     let assets = Assets::open(dir).map_err(Error::of_assets)?;
-    build(place, &Files::new(&assets)?, &SharedModules::default())
+    build(location, &Files::new(&assets)?, &SharedModules::default())
 }
 
 /// Makes the image of these files, and stores it if it can.
 pub(super) fn build(
-    place: &Place,
+    location: &ImageLocation,
     files: &Files,
     modules: &SharedModules,
 ) -> Result<ImageFile, Error> {
     let saved = capture::memory_of(files.clone(), modules)?;
-    let draft = saved.draft(place, files, &Compiled::default())?;
+    let draft = saved.draft(location, files, &Compiled::default())?;
     let compiled = capture::compiled(draft, modules)?;
-    Ok(store(place, saved.file(place.key(), files, &compiled)))
+    Ok(store(location, saved.file(location.key(), files, &compiled)))
 }
 
 /// Makes an image with packages, and stores it if it can. It takes CPython's native code from
 /// `base`, the one without.
 fn build_with_packages(
-    place: &Place,
+    location: &ImageLocation,
     base: &Image,
     maker: &dyn Maker,
     patience: &Patience,
@@ -290,14 +295,14 @@ fn build_with_packages(
         module_cache: base.part(Part::ModuleCache).into(),
         libraries: Vec::new(),
     };
-    let draft = saved.draft(place, &files, &compiled).map_err(Unmade::Failed)?;
+    let draft = saved.draft(location, &files, &compiled).map_err(Unmade::Failed)?;
     compiled.libraries = maker.libraries(draft, patience)?;
-    Ok(store(place, saved.file(place.key(), &files, &compiled)))
+    Ok(store(location, saved.file(location.key(), &files, &compiled)))
 }
 
-fn store(place: &Place, file: Vec<u8>) -> ImageFile {
-    let stored = place.store(&file).map_err(|error| error.to_string()).and_then(|()| {
-        let found = ImageFile::find(place).map_err(|error| error.to_string())?;
+fn store(location: &ImageLocation, file: Vec<u8>) -> ImageFile {
+    let stored = location.store(&file).map_err(|error| error.to_string()).and_then(|()| {
+        let found = ImageFile::find(location).map_err(|error| error.to_string())?;
         found.ok_or_else(|| "it is gone at once".to_owned())
     });
     stored.unwrap_or_else(|reason| ImageFile::unstored(file, reason))

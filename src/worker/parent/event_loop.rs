@@ -13,8 +13,8 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 use super::reader::{By, OUTPUT_PAUSE, Progress, Reader, Wait};
+use super::reader_lease::ReaderLease;
 use super::readers::{Readers, Task};
-use super::shift::Shift;
 use crate::data::error::{Error, ErrorKind};
 
 /// The maximum number of reads between two replies. A worker that sends more gets a thread, which
@@ -48,8 +48,8 @@ pub(crate) fn check_event_loop(runtime: &Handle) -> Result<(), Error> {
 
 /// Reads on the event loop until the worker has ended, or something is for a thread.
 pub(super) fn read(event_loop: &Handle, readers: Arc<Readers>, task: Task) {
-    let Task { reader, shift, .. } = task;
-    let mut turn = Turn { readers, shift, reader: Some(reader), source: None };
+    let Task { reader, lease, .. } = task;
+    let mut turn = Turn { readers, lease, reader: Some(reader), source: None };
     event_loop.spawn(async move {
         let Some(reader) = turn.reader.take() else { return };
         match watched(reader) {
@@ -115,7 +115,7 @@ fn read_ready(mut ready: AsyncFdReadyMutGuard<'_, Reader>) -> Progress {
 /// thread takes the worker over.
 struct Turn {
     readers: Arc<Readers>,
-    shift: Arc<Shift>,
+    lease: Arc<ReaderLease>,
     /// Set until the event loop has begun, and if it cannot read: it is not tried again then.
     reader: Option<Reader>,
     source: Option<(AsyncFd<Reader>, Handle)>,
@@ -128,8 +128,8 @@ impl Drop for Turn {
             (None, Some(reader)) => (reader, None),
             (None, None) => return,
         };
-        let shift = Arc::clone(&self.shift);
-        self.readers.read_on_thread(Box::new(Task { reader, shift, event_loop }));
+        let lease = Arc::clone(&self.lease);
+        self.readers.read_on_thread(Box::new(Task { reader, lease, event_loop }));
     }
 }
 
@@ -169,8 +169,8 @@ mod tests {
         }
 
         fn worker(&self) -> Worker {
-            Worker::served(|reader, shift| {
-                self.readers.read(reader, shift, Some(&self.handle)).unwrap();
+            Worker::served(|reader, lease| {
+                self.readers.read(reader, lease, Some(&self.handle)).unwrap();
                 self.id()
             })
         }
@@ -285,8 +285,8 @@ mod tests {
         end.send(()).unwrap();
         thread.join().unwrap();
         // One that is made later finds no event loop.
-        let late = Worker::served(|reader, shift| {
-            readers.read(reader, shift, Some(&handle)).unwrap();
+        let late = Worker::served(|reader, lease| {
+            readers.read(reader, lease, Some(&handle)).unwrap();
             id
         });
         for mut worker in workers.into_iter().chain([late]) {

@@ -134,7 +134,7 @@ fn limit_of(error: &io::Error) -> String {
                 "; this process may have {limit} (`ulimit -n`), and each worker takes 4 of them"
             )
         }
-        _ => obstacles::told(),
+        _ => obstacles::error_suffix(),
     }
 }
 
@@ -215,7 +215,7 @@ pub(crate) async fn launch(launch: Launch<'_>) -> Result<Launched, Error> {
     drop(armed);
     let not_ready = |reason: String| {
         link.control.terminate();
-        let why = obstacles::told();
+        let why = obstacles::error_suffix();
         let message = format!("the worker `{program}` did not start: {reason}{why}");
         Error::new(ErrorKind::Start, message)
     };

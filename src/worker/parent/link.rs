@@ -16,10 +16,10 @@ use tokio::sync::{mpsc, oneshot};
 use super::memory_kills;
 use super::process::Process;
 use super::reader::{Answer, By, Reader};
+use super::reader_lease::ReaderLease;
 use super::readers;
-use super::shift::Shift;
 use super::watch::{Exceeded, HeldMemory, Watched, watch};
-use super::writer::{Frame, Kind, Writer};
+use super::writer::{Frame, FrameKind, Writer};
 use crate::data::isolation::IsolationReport;
 use crate::data::limits::Limits;
 use crate::data::tool::ToolError;
@@ -88,7 +88,7 @@ pub(crate) struct WorkerControl {
     owed: AtomicUsize,
     /// The number of replies to peeks that it owes.
     owed_peeks: AtomicUsize,
-    shift: Arc<Shift>,
+    lease: Arc<ReaderLease>,
     /// The error that prevented the last fork.
     not_forked: Mutex<Option<i32>>,
 }
@@ -149,7 +149,7 @@ pub(crate) fn start(
         asked: AtomicBool::new(false),
         owed: AtomicUsize::new(owed),
         owed_peeks: AtomicUsize::new(0),
-        shift: Arc::default(),
+        lease: Arc::default(),
         not_forked: Mutex::default(),
     });
     let begun = first(&socket).or_else(|error| match error.kind() {
@@ -172,7 +172,7 @@ pub(crate) fn start(
         let reader = Reader::new(socket, ring, bounds.frame, Box::new(answers));
         let watched: Weak<WorkerControl> = Arc::downgrade(&control);
         watch(watched)?;
-        readers::read(reader, Arc::clone(&control.shift), event_loop)?;
+        readers::read(reader, Arc::clone(&control.lease), event_loop)?;
         Ok(writer)
     });
     let writer = match begun {
@@ -193,14 +193,14 @@ pub(crate) fn start(
             }
             Message::Answer(..) | Message::Fork => {}
         }
-        readers::expect_answer(&shared.shift);
+        readers::expect_answer(&shared.lease);
         // If the worker is gone, its replies report it. A worker that cannot be written to is
         // killed.
         if shared.send(&writer, message).is_err() {
             shared.terminate();
         }
     });
-    let source: Arc<dyn PollSource> = Arc::clone(&control.shift) as _;
+    let source: Arc<dyn PollSource> = Arc::clone(&control.lease) as _;
     let link = Link {
         messages,
         replies,
@@ -382,7 +382,7 @@ impl Answers {
                 let error = ToolError::new(class, message).shortened();
                 let refusal = codec::encode_answer(Err(error), u64::MAX);
                 let answer = Message::Answer(call, refusal.into());
-                self.control.send_as(Kind::Refusal, &self.writer, answer)
+                self.control.send_as(FrameKind::Refusal, &self.writer, answer)
             }
             _ if one_way => Ok(()),
             (reply, _) => self.answer_request(&ToWorker::Reply(reply)),
@@ -392,16 +392,16 @@ impl Answers {
     /// Answers a request. Waits while the worker has not read earlier answers.
     fn answer_request(&self, content: &impl Serialize) -> io::Result<()> {
         self.writer.wait_for_replies();
-        self.writer.send(Kind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
+        self.writer.send(FrameKind::Reply, Frame::new(wire::encode(content)?, Bytes::new()))
     }
 }
 
 impl WorkerControl {
     fn send(&self, writer: &Writer, message: Message) -> io::Result<()> {
-        self.send_as(Kind::Message, writer, message)
+        self.send_as(FrameKind::Message, writer, message)
     }
 
-    fn send_as(&self, kind: Kind, writer: &Writer, message: Message) -> io::Result<()> {
+    fn send_as(&self, kind: FrameKind, writer: &Writer, message: Message) -> io::Result<()> {
         let before = match message {
             Message::Command(_) | Message::Restore(_) => {
                 wire::encode(&ToWorker::Run(self.run.load(Ordering::Acquire)))?
@@ -493,7 +493,7 @@ impl Control for WorkerControl {
         }
         let _ = process.kill();
         drop(process);
-        self.shift.leave_to_thread();
+        self.lease.leave_to_thread();
     }
 }
 

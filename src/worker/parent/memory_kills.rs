@@ -31,23 +31,23 @@ struct MemoryKills {
     /// The control groups of this process and its workers that count kills, from the inside out.
     groups: Vec<PathBuf>,
     /// The number of the kills that are accounted for.
-    told: u64,
+    reported: u64,
 }
 
 impl MemoryKills {
     fn of(groups: impl Iterator<Item = PathBuf>) -> Self {
         let groups: Vec<_> = groups.filter(|group| kills(group).is_some()).collect();
-        let told = groups.first().and_then(|group| kills(group)).unwrap_or(0);
-        Self { groups, told }
+        let reported = groups.first().and_then(|group| kills(group)).unwrap_or(0);
+        Self { groups, reported }
     }
 
     fn take(&mut self) -> Option<String> {
         let killed = kills(self.groups.first()?)?;
         // The kernel counts before it kills, so the number is not too small.
-        if killed <= self.told {
+        if killed <= self.reported {
             return None;
         }
-        self.told += 1;
+        self.reported += 1;
         let full = self.groups.iter().find_map(|group| Some((group, reached_limit(group)?)));
         let place = match full {
             Some((group, (file, limit))) => format!(
@@ -137,14 +137,17 @@ mod tests {
         };
         let (directory, mut kills) = made(&[control, no_limit, failed], &[control, limit, failed]);
         killed(&directory);
-        let told = kills.take().unwrap();
-        assert!(told.contains("/inner` reached its limit of 160000000 bytes"), "{told}");
-        assert!(told.contains("(`memory.limit_in_bytes`)"), "{told}");
+        let reported = kills.take().unwrap();
+        assert!(reported.contains("/inner` reached its limit of 160000000 bytes"), "{reported}");
+        assert!(reported.contains("(`memory.limit_in_bytes`)"), "{reported}");
 
         let (directory, mut kills) = made(&[control, no_limit, failed], &[control, no_limit]);
         killed(&directory);
-        let told = kills.take().unwrap();
-        assert!(told.contains("the machine, or a control group that cannot be seen"), "{told}");
+        let reported = kills.take().unwrap();
+        assert!(
+            reported.contains("the machine, or a control group that cannot be seen"),
+            "{reported}"
+        );
     }
 
     #[test]

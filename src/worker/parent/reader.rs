@@ -1,5 +1,5 @@
 //! Reads a worker's frames and has them answered, one frame after another: for a thread
-//! ([`super::readers`]), or for a caller ([`super::shift`]).
+//! ([`super::readers`]), or for a caller ([`super::reader_lease`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::shift::Shift;
+use super::reader_lease::ReaderLease;
 use crate::protocol::Reply;
 use crate::support::alarm::Alarm;
 use crate::worker::wire::incoming::Incoming;
@@ -129,12 +129,12 @@ impl Reader {
 
     /// Reads, as the thread, until no more frames arrive. Returns the reader if none has arrived
     /// for as long as `patience` says. Pauses while a caller reads.
-    pub(super) fn serve(mut self, shift: &Shift, patience: Patience) -> Option<Self> {
+    pub(super) fn serve(mut self, lease: &ReaderLease, patience: Patience) -> Option<Self> {
         while self.ended.is_none() {
             if !self.wait_and_read(patience) {
                 return Some(self);
             }
-            self = shift.offer(self);
+            self = lease.offer(self);
         }
         if let Some(reason) = self.ended.take() {
             self.answers.end(reason);

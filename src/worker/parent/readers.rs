@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use super::event_loop;
 use super::link::thread;
 use super::reader::{Patience, Reader};
-use super::shift::Shift;
+use super::reader_lease::ReaderLease;
 use crate::support::lock::lock;
 
 /// How long a thread without a worker waits for one before it ends.
@@ -39,7 +39,7 @@ static READERS: Mutex<Option<Arc<Readers>>> = Mutex::new(None);
 /// Reads from a worker until it ends, on the event loop if there is one and as far as it can.
 pub(super) fn read(
     reader: Reader,
-    shift: Arc<Shift>,
+    lease: Arc<ReaderLease>,
     event_loop: Option<&Handle>,
 ) -> io::Result<()> {
     let readers = {
@@ -49,16 +49,16 @@ pub(super) fn read(
             None => Arc::clone(readers.insert(Readers::start()?)),
         }
     };
-    readers.read(reader, shift, event_loop)
+    readers.read(reader, lease, event_loop)
 }
 
 /// Has a thread read from a worker that is about to be sent something, if nobody does and there is
 /// one. Otherwise a thread is found once the answer is there, which takes longer.
-pub(super) fn expect_answer(shift: &Shift) {
-    if shift.is_watched() {
+pub(super) fn expect_answer(lease: &ReaderLease) {
+    if lease.is_watched() {
         let readers = lock(&READERS).clone();
         if let Some(readers) = readers {
-            let _ = readers.resume(shift.number());
+            let _ = readers.resume(lease.number());
         }
     }
 }
@@ -73,7 +73,7 @@ pub(super) struct Readers {
 
 #[derive(Default)]
 struct State {
-    /// The workers that are watched, by the numbers of their shifts.
+    /// The workers that are watched, by the numbers of their leases.
     watched: HashMap<u64, Box<Task>>,
     /// The tasks that wait for a thread.
     waiting: VecDeque<Box<Task>>,
@@ -84,7 +84,7 @@ struct State {
 /// A worker to read from.
 pub(super) struct Task {
     pub(super) reader: Reader,
-    pub(super) shift: Arc<Shift>,
+    pub(super) lease: Arc<ReaderLease>,
     /// Reads what it can in the place of a thread.
     pub(super) event_loop: Option<Handle>,
 }
@@ -103,10 +103,10 @@ impl Readers {
     pub(super) fn read(
         self: &Arc<Self>,
         reader: Reader,
-        shift: Arc<Shift>,
+        lease: Arc<ReaderLease>,
         event_loop: Option<&Handle>,
     ) -> io::Result<()> {
-        let task = Task { reader, shift, event_loop: event_loop.cloned() };
+        let task = Task { reader, lease, event_loop: event_loop.cloned() };
         match event_loop {
             Some(event_loop) => event_loop::read(event_loop, Arc::clone(self), task),
             None => self.hand_over(Box::new(task)).map_err(|(_task, error)| error)?,
@@ -127,7 +127,7 @@ impl Readers {
     /// Gives the task to a thread that has none, or to a new one. Returns the task if there can be
     /// no further thread.
     fn hand_over(self: &Arc<Self>, task: Box<Task>) -> Result<(), (Box<Task>, io::Error)> {
-        let number = task.shift.number();
+        let number = task.lease.number();
         let mut state = lock(&self.state);
         state.waiting.push_back(task);
         if state.waiting.len() <= state.idle {
@@ -141,7 +141,7 @@ impl Readers {
             return Ok(());
         };
         let waiting = &mut lock(&self.state).waiting;
-        let found = waiting.iter().position(|task| task.shift.number() == number);
+        let found = waiting.iter().position(|task| task.lease.number() == number);
         // Otherwise another thread has taken it meanwhile.
         found.and_then(|at| waiting.remove(at)).map_or(Ok(()), |task| Err((task, error)))
     }
@@ -169,11 +169,11 @@ impl Readers {
 
     /// Reads from a worker until it has ended or is watched.
     fn serve(self: &Arc<Self>, task: Task) {
-        let Task { mut reader, shift, event_loop } = task;
+        let Task { mut reader, lease, event_loop } = task;
         let patience = if event_loop.is_some() { SHORT } else { PATIENCE };
-        while let Some(idle) = reader.serve(&shift, patience) {
-            let (shift, event_loop) = (Arc::clone(&shift), event_loop.clone());
-            let task = Task { reader: idle, shift, event_loop };
+        while let Some(idle) = reader.serve(&lease, patience) {
+            let (lease, event_loop) = (Arc::clone(&lease), event_loop.clone());
+            let task = Task { reader: idle, lease, event_loop };
             if let Some(event_loop) = task.event_loop.clone() {
                 return event_loop::read(&event_loop, Arc::clone(self), task);
             }
@@ -186,13 +186,13 @@ impl Readers {
 
     /// Leaves the worker to the thread that watches. Returns it if the kernel does not permit that.
     fn watch(&self, task: Box<Task>) -> Result<(), Box<Task>> {
-        let number = task.shift.number();
+        let number = task.lease.number();
         let mut state = lock(&self.state);
         let data = EventData::new_u64(number);
         if epoll::add(&self.epoll, task.reader.socket(), data, EventFlags::IN).is_err() {
             return Err(task);
         }
-        task.shift.set_watched(true);
+        task.lease.set_watched(true);
         state.watched.insert(number, task);
         Ok(())
     }
@@ -202,7 +202,7 @@ impl Readers {
         let task = state.watched.remove(&number)?;
         // Fails only for a socket that is not in the list.
         let _ = epoll::delete(&self.epoll, task.reader.socket());
-        task.shift.set_watched(false);
+        task.lease.set_watched(false);
         Some(task)
     }
 
@@ -247,8 +247,8 @@ mod tests {
     use super::*;
 
     fn worker(readers: &Arc<Readers>) -> Worker {
-        Worker::served(|reader, shift| {
-            readers.read(reader, shift, None).unwrap();
+        Worker::served(|reader, lease| {
+            readers.read(reader, lease, None).unwrap();
             std::thread::current().id()
         })
     }
@@ -256,7 +256,7 @@ mod tests {
     /// Waits until nobody reads from the workers. Returns how many threads have none.
     fn wait_until_watched(readers: &Readers, workers: &[Worker]) -> usize {
         let started = Instant::now();
-        while !workers.iter().all(|worker| worker.shift.is_watched()) {
+        while !workers.iter().all(|worker| worker.lease.is_watched()) {
             assert!(started.elapsed() < HANG);
             std::thread::yield_now();
         }
@@ -301,7 +301,7 @@ mod tests {
         // The thread waits for a worker soon after it has left one, and not for ever.
         for count in 1.. {
             wait_until_watched(&readers, &workers);
-            let resumed = readers.resume(workers[0].shift.number());
+            let resumed = readers.resume(workers[0].lease.number());
             workers[0].print();
             assert_eq!(workers[0].next(), Seen::Output(vec![count]));
             if resumed {

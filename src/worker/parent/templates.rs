@@ -1,4 +1,4 @@
-//! The templates of an engine: one for each kind of worker that is needed more than once.
+//! The templates of an engine: one for each configuration of workers that is used more than once.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,11 +15,11 @@ use crate::support::lock::lock;
 /// Templates, keyed by worker configuration. The first workers of a configuration start without
 /// one, unless they are forkable.
 #[derive(Default)]
-pub(crate) struct Templates(Arc<Mutex<HashMap<Kind, Slot>>>);
+pub(crate) struct Templates(Arc<Mutex<HashMap<WorkerConfig, TemplateState>>>);
 
 /// The configuration that the workers of a template share.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Kind {
+struct WorkerConfig {
     program: PathBuf,
     max_report_bytes: u64,
     memory_bytes: u64,
@@ -28,9 +28,9 @@ struct Kind {
     forkable: bool,
 }
 
-enum Slot {
-    /// One worker of this kind was started.
-    Wanted,
+enum TemplateState {
+    /// One worker with this configuration was started.
+    SeenOnce,
     /// Sends once the template is ready or could not start.
     Starting(watch::Receiver<bool>),
     Ready(Arc<Template>),
@@ -41,18 +41,20 @@ enum Slot {
 impl Templates {
     /// Returns the template for such a worker. The second call that finds none starts one.
     pub(super) fn find(&self, program: &Path, fresh: &Fresh<'_>) -> Option<Arc<Template>> {
-        let kind = Kind::new(program, fresh);
-        let mut slots = lock(&self.0);
-        match slots.get(&kind) {
-            Some(Slot::Ready(template)) if !template.is_gone() => {
+        let config = WorkerConfig::new(program, fresh);
+        let mut templates = lock(&self.0);
+        match templates.get(&config) {
+            Some(TemplateState::Ready(template)) if !template.is_gone() => {
                 return Some(Arc::clone(template));
             }
-            Some(Slot::Starting(_) | Slot::Failed) => {}
-            None => drop(slots.insert(kind, Slot::Wanted)),
-            Some(Slot::Wanted | Slot::Ready(_)) => {
+            Some(TemplateState::Starting(_) | TemplateState::Failed) => {}
+            None => drop(templates.insert(config, TemplateState::SeenOnce)),
+            Some(TemplateState::SeenOnce | TemplateState::Ready(_)) => {
                 // Without a template, workers start as the first one did.
-                let slot = self.start(kind.clone(), fresh).map_or(Slot::Failed, Slot::Starting);
-                slots.insert(kind, slot);
+                let state = self
+                    .start(config.clone(), fresh)
+                    .map_or(TemplateState::Failed, TemplateState::Starting);
+                templates.insert(config, state);
             }
         }
         None
@@ -64,43 +66,43 @@ impl Templates {
         program: &Path,
         fresh: &Fresh<'_>,
     ) -> io::Result<Arc<Template>> {
-        let kind = Kind::new(program, fresh);
+        let config = WorkerConfig::new(program, fresh);
         let mut is_first = true;
         loop {
             let mut starting = {
-                let mut slots = lock(&self.0);
-                match slots.get(&kind) {
-                    Some(Slot::Ready(template)) if !template.is_gone() => {
+                let mut templates = lock(&self.0);
+                match templates.get(&config) {
+                    Some(TemplateState::Ready(template)) if !template.is_gone() => {
                         return Ok(Arc::clone(template));
                     }
-                    Some(Slot::Starting(starting)) => starting.clone(),
+                    Some(TemplateState::Starting(starting)) => starting.clone(),
                     _ if is_first => {
-                        let starting = self.start(kind.clone(), fresh)?;
-                        slots.insert(kind.clone(), Slot::Starting(starting.clone()));
+                        let starting = self.start(config.clone(), fresh)?;
+                        templates.insert(config.clone(), TemplateState::Starting(starting.clone()));
                         starting
                     }
                     _ => return Err(io::Error::other("its template did not become ready")),
                 }
             };
             is_first = false;
-            // Fails if the template could not start, which the slot says.
+            // Fails if the template could not start, which the state says.
             let _ = starting.changed().await;
         }
     }
 
     /// Starts a template in the background.
-    fn start(&self, kind: Kind, fresh: &Fresh<'_>) -> io::Result<watch::Receiver<bool>> {
-        let slots = Arc::downgrade(&self.0);
-        let template = start_template(&kind.program, fresh)?;
+    fn start(&self, config: WorkerConfig, fresh: &Fresh<'_>) -> io::Result<watch::Receiver<bool>> {
+        let templates = Arc::downgrade(&self.0);
+        let template = start_template(&config.program, fresh)?;
         let (started, starting) = watch::channel(false);
         thread("isolet-template", move || {
-            let slot = match template.wait() {
-                Ok(template) => Slot::Ready(Arc::new(template)),
-                Err(_) => Slot::Failed,
+            let state = match template.wait() {
+                Ok(template) => TemplateState::Ready(Arc::new(template)),
+                Err(_) => TemplateState::Failed,
             };
             // If the engine is gone, nobody needs the template.
-            if let Some(slots) = slots.upgrade() {
-                lock(&slots).insert(kind, slot);
+            if let Some(templates) = templates.upgrade() {
+                lock(&templates).insert(config, state);
             }
             started.send_replace(true);
         })?;
@@ -108,7 +110,7 @@ impl Templates {
     }
 }
 
-impl Kind {
+impl WorkerConfig {
     fn new(program: &Path, fresh: &Fresh<'_>) -> Self {
         Self {
             program: program.to_owned(),

@@ -17,8 +17,8 @@ use crate::support::watchdog;
 /// How often workers that are running a command are checked.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// One in so many idle workers is checked too, another one each time. All at once, of thousands,
-/// would keep the watchdog from its deadlines.
+/// Each round checks 1 of this many idle workers, in turn: checking thousands at once would delay
+/// the watchdog's deadlines.
 const IDLE: usize = 20;
 
 /// How often the page tables of such a worker are looked at, at most: the file in which they are is

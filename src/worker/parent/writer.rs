@@ -23,7 +23,7 @@ pub(super) type Frame = Outgoing<Bytes>;
 
 /// The role of a frame for the worker.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// The worker has not asked for it.
     Message,
     /// The refusal of a call of the worker's, which it has not asked for otherwise.
@@ -45,7 +45,7 @@ struct Shared {
 
 /// A frame of which the first `written` bytes are in the socket.
 struct Waiting {
-    kind: Kind,
+    kind: FrameKind,
     frame: Arc<Frame>,
     written: usize,
 }
@@ -63,7 +63,7 @@ struct Backlog {
 }
 
 impl Backlog {
-    fn count(&self, is_counted: impl Fn(Kind) -> bool) -> usize {
+    fn count(&self, is_counted: impl Fn(FrameKind) -> bool) -> usize {
         self.frames.iter().filter(|waiting| is_counted(waiting.kind)).count()
     }
 }
@@ -75,7 +75,7 @@ impl Writer {
     }
 
     /// Writes a frame, now or later. Does not fail if the worker is gone: the reader reports that.
-    pub(super) fn send(&self, kind: Kind, frame: Frame) -> io::Result<()> {
+    pub(super) fn send(&self, kind: FrameKind, frame: Frame) -> io::Result<()> {
         let mut backlog = self.0.lock();
         if backlog.broken {
             return Ok(());
@@ -94,7 +94,7 @@ impl Writer {
             thread("isolet-to-worker", move || shared.drain())?;
             backlog.draining = true;
         }
-        if kind == Kind::Refusal {
+        if kind == FrameKind::Refusal {
             backlog.refusal_bytes += frame.len();
         }
         backlog.frames.push_back(Waiting { kind, frame: Arc::new(frame), written });
@@ -103,7 +103,7 @@ impl Writer {
 
     /// Returns how many messages the worker has not read yet.
     pub(super) fn waiting_messages(&self) -> usize {
-        self.0.lock().count(|kind| kind != Kind::Reply)
+        self.0.lock().count(|kind| kind != FrameKind::Reply)
     }
 
     /// Returns the size of the refusals that the worker has not read yet, in bytes.
@@ -113,13 +113,13 @@ impl Writer {
 
     /// Returns how many answers to its requests the worker has not read yet.
     pub(super) fn waiting_replies(&self) -> usize {
-        self.0.lock().count(|kind| kind == Kind::Reply)
+        self.0.lock().count(|kind| kind == FrameKind::Reply)
     }
 
     /// Waits until the worker has read all answers to its requests.
     pub(super) fn wait_for_replies(&self) {
         let backlog = self.0.lock();
-        let waiting = |backlog: &mut Backlog| backlog.count(|kind| kind == Kind::Reply) > 0;
+        let waiting = |backlog: &mut Backlog| backlog.count(|kind| kind == FrameKind::Reply) > 0;
         drop(self.0.written.wait_while(backlog, waiting));
     }
 }
@@ -189,7 +189,9 @@ impl Shared {
                 }
             }
             backlog = self.lock();
-            if let Some(Waiting { kind: Kind::Refusal, frame, .. }) = backlog.frames.pop_front() {
+            if let Some(Waiting { kind: FrameKind::Refusal, frame, .. }) =
+                backlog.frames.pop_front()
+            {
                 backlog.refusal_bytes -= frame.len();
             }
             if result.is_err() {

@@ -3,5 +3,5 @@
 pub(crate) mod isolation;
 pub(crate) mod permissions;
 pub(crate) mod policy;
-pub(crate) mod units;
+pub(crate) mod value_parsers;
 pub(crate) mod words;

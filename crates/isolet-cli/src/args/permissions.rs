@@ -14,7 +14,7 @@ use isolet::{
     SandboxBuilder,
 };
 
-use crate::args::units;
+use crate::args::value_parsers;
 use crate::kit::audit;
 use crate::kit::host_files::HostFiles;
 use crate::show::progress;
@@ -31,8 +31,8 @@ use isolet_support::text::on_one_line;
 pub(crate) struct PermissionArgs {
     /// Mount a directory in the guest: ro (read-only), overlay (writes stay in memory) or rw
     /// (read-write) [default: ro]
-    #[arg(long, value_name = "HOST:GUEST[:ro|overlay|rw]", value_parser = units::mount)]
-    mount: Vec<units::MountArg>,
+    #[arg(long, value_name = "HOST:GUEST[:ro|overlay|rw]", value_parser = value_parsers::mount)]
+    mount: Vec<value_parsers::MountArg>,
     /// Mount the script's directory, or without a script the current one, at /here, and start
     /// there. Writes stay in memory
     #[arg(long)]
@@ -42,7 +42,7 @@ pub(crate) struct PermissionArgs {
     shown_here: Option<PathBuf>,
     /// Write the changes in an overlay to a directory after the run. The directory is created, or
     /// must be empty
-    #[arg(long, value_name = "GUEST=DIR", value_parser = units::assignment)]
+    #[arg(long, value_name = "GUEST=DIR", value_parser = value_parsers::assignment)]
     export: Vec<(String, String)>,
     /// Copy a file to /sandbox/NAME, or mount a directory there read-only
     #[arg(long, value_name = "PATH")]
@@ -61,28 +61,28 @@ pub(crate) struct PermissionArgs {
     #[arg(long)]
     allow_public_net: bool,
     /// Use this address for a host name instead of asking the name server
-    #[arg(long, value_name = "NAME=ADDRESS", value_parser = units::resolution)]
+    #[arg(long, value_name = "NAME=ADDRESS", value_parser = value_parsers::resolution)]
     resolve: Vec<(String, IpAddr)>,
     /// Set an environment variable of the guest
-    #[arg(long, value_name = "NAME=VALUE", value_parser = units::assignment)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = value_parsers::assignment)]
     env: Vec<(String, String)>,
     /// Show a variable of isolet's own environment to the guest
     #[arg(long, value_name = "NAME")]
     allow_env: Vec<String>,
     /// Load packages before the run, such as pydantic, 'rich>=14' or numpy,pandas
-    #[arg(long = "with", value_name = "PACKAGES", value_parser = units::packages)]
-    packages: Vec<units::Packages>,
+    #[arg(long = "with", value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    packages: Vec<value_parsers::Packages>,
     /// Start from an image that has already imported packages, or modules of them such as
     /// `sklearn.linear_model`. The first start makes the image, which takes some seconds
-    #[arg(long, value_name = "PACKAGES", value_parser = units::packages)]
-    preload: Vec<units::Packages>,
+    #[arg(long, value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    preload: Vec<value_parsers::Packages>,
     /// Load the packages of `--with` anew. Otherwise the first start with them makes an image that
     /// has already imported them, and later ones start from it
     #[arg(long)]
     no_image: bool,
     /// Load packages when they are imported
-    #[arg(long, value_name = "PACKAGES", value_parser = units::packages)]
-    allow_package: Vec<units::Packages>,
+    #[arg(long, value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    allow_package: Vec<value_parsers::Packages>,
     /// Load the packages that the script lists in its `# /// script` block
     #[arg(long)]
     script_packages: bool,
@@ -214,7 +214,7 @@ impl PermissionArgs {
         if self.allow_public_net {
             servers.push("every public server".to_owned());
         }
-        let is_writable = |mount: &units::MountArg| mount.mode == MountMode::ReadWrite;
+        let is_writable = |mount: &value_parsers::MountArg| mount.mode == MountMode::ReadWrite;
         Reach {
             writes: self.mount.iter().any(is_writable) || !self.allow_write.is_empty(),
             network: !servers.is_empty(),

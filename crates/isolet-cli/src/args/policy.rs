@@ -8,7 +8,7 @@ use isolet::{Engine, EngineBuilder, Limits, Sandbox, SandboxBuilder};
 
 use super::isolation::IsolationArgs;
 use super::permissions::PermissionArgs;
-use super::units;
+use super::value_parsers;
 use crate::kit::engine::open_engine;
 use crate::show::progress::{self, Progress};
 use crate::show::terminal;
@@ -21,17 +21,17 @@ const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
 pub(crate) struct PolicyArgs {
     /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none. Importing
     /// packages for an image may take as long, too
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = value_parsers::duration)]
     pub(crate) timeout: Duration,
     /// Maximum time of the host's functions in a run, which --timeout does not include
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value_parsers::duration)]
     pub(crate) host_timeout: Duration,
     /// Maximum size of each output stream, such as 64KiB. isolet drops the rest and exits with
     /// status 3; with --json it drops the middle [default: no limit; with --json 16MiB]
-    #[arg(long, value_name = "BYTES", value_parser = units::bytes)]
+    #[arg(long, value_name = "BYTES", value_parser = value_parsers::bytes)]
     pub(crate) max_output: Option<u64>,
     /// Maximum memory of a session, such as 256MiB; beyond it Python raises `MemoryError`
-    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = units::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = value_parsers::bytes)]
     pub(crate) memory: u64,
     /// Do not show the progress of slow steps, such as making an image or fetching packages
     #[arg(short, long)]

@@ -16,7 +16,7 @@ use etcetera::BaseStrategy;
 use isolet::EngineBuilder;
 use serde_json::json;
 
-use crate::args::units;
+use crate::args::value_parsers;
 use isolet_support::json as lines;
 use isolet_support::text::on_one_line;
 use scan::{Entry, Kind};
@@ -45,7 +45,7 @@ pub(crate) struct CleanArgs {
     #[arg(value_name = "KIND", value_enum)]
     kinds: Vec<KindArg>,
     /// Remove only files at least this old, such as 30d or 12h
-    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", value_parser = value_parsers::duration)]
     older_than: Option<Duration>,
     /// Remove only the assets and images of other versions of isolet
     #[arg(long)]

@@ -16,7 +16,7 @@ use isolet::Limits;
 use isolet::profile::python_interpreter::{InterpreterOptions, PythonInterpreter};
 
 use crate::args::isolation::IsolationArgs;
-use crate::args::units;
+use crate::args::value_parsers;
 use channel::Channel;
 use files::AllowedFiles;
 use runner::Runner;
@@ -30,13 +30,13 @@ const MAX_VALUE_BYTES: u64 = 1 << 30;
 pub(crate) struct DspyArgs {
     /// Maximum wall-clock time of one execution, without its tool calls; beyond it the execution
     /// ends
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value_parsers::duration)]
     pub(crate) timeout: Duration,
     /// Maximum time of the tool calls of one execution; beyond it the execution ends
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value_parsers::duration)]
     pub(crate) host_timeout: Duration,
     /// Maximum memory of the session, such as 256MiB; beyond it Python raises `MemoryError`
-    #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = units::bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "4GiB", value_parser = value_parsers::bytes)]
     pub(crate) memory: u64,
     /// Let the client copy a file to the guest; repeatable, or comma-separated
     #[arg(long, value_name = "PATH", value_delimiter = ',')]

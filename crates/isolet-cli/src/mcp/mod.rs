@@ -20,7 +20,7 @@ use tokio::signal::unix::SignalKind;
 
 use self::sandboxes::ByOptions;
 use crate::args::policy::PolicyArgs;
-use crate::args::units;
+use crate::args::value_parsers;
 use crate::kit::audit;
 use crate::kit::heap;
 use crate::kit::signals;
@@ -56,7 +56,7 @@ pub(crate) struct McpArgs {
         long,
         value_name = "TIME",
         default_value = "30m",
-        value_parser = units::duration,
+        value_parser = value_parsers::duration,
         help_heading = "Server"
     )]
     session_ttl: Duration,
@@ -73,7 +73,7 @@ pub(crate) struct McpArgs {
         long,
         value_name = "TIME",
         default_value = "7d",
-        value_parser = units::duration,
+        value_parser = value_parsers::duration,
         requires = "session_store",
         help_heading = "Server"
     )]
@@ -83,7 +83,7 @@ pub(crate) struct McpArgs {
         long,
         value_name = "BYTES",
         default_value = "1GiB",
-        value_parser = units::bytes,
+        value_parser = value_parsers::bytes,
         requires = "session_store",
         help_heading = "Server"
     )]
@@ -99,7 +99,7 @@ pub(crate) struct McpArgs {
         long,
         value_name = "TIME",
         default_value = "10m",
-        value_parser = units::duration,
+        value_parser = value_parsers::duration,
         help_heading = "Other servers"
     )]
     approval_timeout: Duration,
@@ -193,7 +193,7 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
         .enable_all()
         .build()
         .context("the event loop cannot start")?;
-    let served = runtime.block_on(server::serve(settings, listener, told_to_end()));
+    let served = runtime.block_on(server::serve(settings, listener, until_terminated()));
     if let Some(log) = log {
         log.end();
     }
@@ -216,7 +216,7 @@ fn tell_a_person() -> Result<()> {
 }
 
 /// Waits for the signals that end the server.
-async fn told_to_end() -> Result<()> {
+async fn until_terminated() -> Result<()> {
     let mut terminated = tokio::signal::unix::signal(SignalKind::terminate())
         .context("the signal SIGTERM is not noticed")?;
     // Whoever has started it so that the end of the terminal does not end it, means that.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use isolet_mcp::llm::Llm;
 
-use crate::args::units;
+use crate::args::value_parsers;
 use isolet_service::core::in_options;
 
 /// A language model that the code can ask, with `llm_query(prompt, schema=None)`.
@@ -40,7 +40,7 @@ pub(super) struct ModelArgs {
         value_name = "TIME",
         requires = "llm",
         default_value = "2m",
-        value_parser = units::duration
+        value_parser = value_parsers::duration
     )]
     llm_timeout: Duration,
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use isolet_mcp::{Client, Config, Environment, HubBuilder, Origin, Rule, ServerConfig};
 
-use crate::args::units;
+use crate::args::value_parsers;
 use crate::show::terminal;
 use isolet_support::text::strictly;
 
@@ -39,10 +39,10 @@ pub(super) struct ServerArgs {
     #[arg(long, value_name = "SERVER.TOOL")]
     deny_tool: Vec<String>,
     /// Maximum time of a call, for servers whose configuration has none
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value_parsers::duration)]
     call_timeout: Duration,
     /// Maximum size of an answer, for servers whose configuration has no `maxAnswerBytes`
-    #[arg(long, value_name = "SIZE", default_value = "2MiB", value_parser = units::bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "2MiB", value_parser = value_parsers::bytes)]
     max_answer: u64,
     /// Call tools also if their definitions are others than when the server was first used
     #[arg(long)]

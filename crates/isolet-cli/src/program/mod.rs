@@ -1,7 +1,7 @@
 //! Determines what `isolet run` runs: code, a script, a module, a directory or zip file with a
 //! `__main__.py`, or a notebook.
 
-pub(crate) mod made_files;
+pub(crate) mod output_files;
 
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ use crate::notebook::Notebook;
 /// file.
 const HOME: &str = "/home/user";
 
-/// What to run, according to the command line.
-pub(crate) struct Wanted {
+/// The options and arguments that name the program.
+pub(crate) struct ProgramArgs {
     pub(crate) file: Option<String>,
     pub(crate) code: Option<String>,
     pub(crate) module: Option<String>,
@@ -46,18 +46,18 @@ impl Program {
     /// Reads what to run. If it is a directory, mounts it for the guest.
     /// `command` is the definition of isolet's command line.
     pub(crate) fn read(
-        wanted: Wanted,
+        program_args: ProgramArgs,
         permissions: &mut PermissionArgs,
         command: Command,
     ) -> Result<Self> {
-        let misplaced = words::option_among(&wanted.rest, command);
-        let mut program = Self::read_program(wanted, permissions)?;
+        let misplaced = words::option_among(&program_args.rest, command);
+        let mut program = Self::read_program(program_args, permissions)?;
         program.hints.misplaced = misplaced;
         Ok(program)
     }
 
-    fn read_program(wanted: Wanted, permissions: &mut PermissionArgs) -> Result<Self> {
-        let Wanted { file, code, module, rest } = wanted;
+    fn read_program(program_args: ProgramArgs, permissions: &mut PermissionArgs) -> Result<Self> {
+        let ProgramArgs { file, code, module, rest } = program_args;
         if let Some(code) = code {
             // With -c there is no file: the first positional word is the first argument.
             let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);

@@ -28,17 +28,17 @@ struct Row {
     is_heading: bool,
 }
 
-/// Where the text belongs that comes next.
+/// The part of the document that the next text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Beside,
+enum TextTarget {
+    Outside,
     Table,
     Cell {
         columns: usize,
         rows: usize,
     },
     /// A style sheet or a script.
-    Nowhere,
+    Ignored,
 }
 
 /// Draws the tables of some HTML and the little text beside them. Returns `None` if there is none,
@@ -49,50 +49,50 @@ pub(crate) fn draw(html: &str, width: u16, may_wrap: bool) -> Option<String> {
     }
     let mut drawn = Vec::new();
     let mut table: Option<Table> = None;
-    let mut place = Place::Beside;
+    let mut target = TextTarget::Outside;
     let mut text = String::new();
     let mut text_bytes = 0;
     for Ok(token) in Tokenizer::new(html) {
         match token {
-            Token::String(characters) if place != Place::Nowhere => {
+            Token::String(characters) if target != TextTarget::Ignored => {
                 text.push_str(&String::from_utf8_lossy(&characters));
             }
             Token::StartTag(tag) => match (tag.name.as_slice(), &mut table) {
-                (b"style" | b"script", _) => place = Place::Nowhere,
+                (b"style" | b"script", _) => target = TextTarget::Ignored,
                 // A table in a table.
                 (b"table", Some(_)) => return None,
                 (b"table", None) => {
                     text_bytes += add_text(&mut drawn, &text);
-                    (table, place) = (Some(Table::default()), Place::Table);
+                    (table, target) = (Some(Table::default()), TextTarget::Table);
                     text.clear();
                 }
                 (b"tr", Some(table)) => {
-                    table.end_cell(place, &text);
+                    table.end_cell(target, &text);
                     table.start_row()?;
-                    place = Place::Table;
+                    target = TextTarget::Table;
                 }
                 (name @ (b"td" | b"th"), Some(table)) => {
-                    table.end_cell(place, &text);
+                    table.end_cell(target, &text);
                     table.start_cell(name == b"th")?;
                     text.clear();
                     let (columns, rows) = (number(&tag, b"colspan"), number(&tag, b"rowspan"));
-                    place = Place::Cell { columns, rows };
+                    target = TextTarget::Cell { columns, rows };
                 }
                 (b"br" | b"p" | b"div", _) => text.push(' '),
                 _ => {}
             },
             Token::EndTag(tag) => match (tag.name.as_slice(), &mut table) {
-                (b"style" | b"script", Some(_)) => place = Place::Table,
-                (b"style" | b"script", None) => place = Place::Beside,
+                (b"style" | b"script", Some(_)) => target = TextTarget::Table,
+                (b"style" | b"script", None) => target = TextTarget::Outside,
                 (b"td" | b"th", Some(table)) => {
-                    table.end_cell(place, &text);
-                    place = Place::Table;
+                    table.end_cell(target, &text);
+                    target = TextTarget::Table;
                 }
                 (b"table", Some(ended)) => {
-                    ended.end_cell(place, &text);
+                    ended.end_cell(target, &text);
                     drawn.push(ended.draw(width, may_wrap)?);
                     text.clear();
-                    (table, place) = (None, Place::Beside);
+                    (table, target) = (None, TextTarget::Outside);
                 }
                 _ => {}
             },
@@ -145,8 +145,8 @@ impl Table {
     }
 
     /// Adds the cell whose end has come, if it is one.
-    fn end_cell(&mut self, place: Place, text: &str) {
-        let (Place::Cell { columns, rows }, Some(row)) = (place, self.rows.last_mut()) else {
+    fn end_cell(&mut self, target: TextTarget, text: &str) {
+        let (TextTarget::Cell { columns, rows }, Some(row)) = (target, self.rows.last_mut()) else {
             return;
         };
         let mut text = tidy(text);

@@ -26,15 +26,15 @@ pub struct HubBuilder {
     call_time: Duration,
     start_time: Duration,
     answer_bytes: usize,
-    cache: Place,
-    pins: Place,
+    cache: Storage,
+    pins: Storage,
 }
 
-/// Where files are kept.
-enum Place {
-    Usual,
-    In(PathBuf),
-    Nowhere,
+/// The directory of some files.
+enum Storage {
+    Default,
+    Directory(PathBuf),
+    Disabled,
 }
 
 impl HubBuilder {
@@ -49,8 +49,8 @@ impl HubBuilder {
             call_time: Duration::from_mins(1),
             start_time: Duration::from_mins(1),
             answer_bytes: 2 << 20,
-            cache: Place::Usual,
-            pins: Place::Usual,
+            cache: Storage::Default,
+            pins: Storage::Default,
         }
     }
 
@@ -135,13 +135,13 @@ impl HubBuilder {
     ///
     /// Default: `isolet/mcp` in the user's cache directory.
     pub fn cache_dir(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.cache = Place::In(directory.into());
+        self.cache = Storage::Directory(directory.into());
         self
     }
 
     /// Keeps no lists of tools on disk. Listing tools then starts the server.
     pub fn without_cache(mut self) -> Self {
-        self.cache = Place::Nowhere;
+        self.cache = Storage::Disabled;
         self
     }
 
@@ -149,13 +149,13 @@ impl HubBuilder {
     ///
     /// Default: `isolet/mcp/pins` in the user's data directory.
     pub fn pin_dir(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.pins = Place::In(directory.into());
+        self.pins = Storage::Directory(directory.into());
         self
     }
 
     /// Pins nothing: a tool that changes is still called.
     pub fn without_pins(mut self) -> Self {
-        self.pins = Place::Nowhere;
+        self.pins = Storage::Disabled;
         self
     }
 
@@ -171,14 +171,14 @@ impl HubBuilder {
             answer_bytes: self.answer_bytes,
             // Without a directory, only the start takes longer.
             cache_dir: match self.cache {
-                Place::Usual => cache_dir("mcp").ok(),
-                Place::In(directory) => Some(directory),
-                Place::Nowhere => None,
+                Storage::Default => cache_dir("mcp").ok(),
+                Storage::Directory(directory) => Some(directory),
+                Storage::Disabled => None,
             },
             pin_dir: match self.pins {
-                Place::Usual => Some(data_dir("mcp")?.join("pins")),
-                Place::In(directory) => Some(directory),
-                Place::Nowhere => None,
+                Storage::Default => Some(data_dir("mcp")?.join("pins")),
+                Storage::Directory(directory) => Some(directory),
+                Storage::Disabled => None,
             },
             log: self.log,
             changed: self.changed,

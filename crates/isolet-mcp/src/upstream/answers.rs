@@ -25,17 +25,17 @@ const BYTES_PER_VALUE: usize = 8;
 /// The longest line that is kept until it is known what it answers.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What the messages of one server are read by.
+/// Reads the messages of one server.
 #[derive(Clone)]
 pub(super) struct Reader {
-    waiting: Arc<Mutex<HashMap<RequestId, Asked>>>,
+    waiting: Arc<Mutex<HashMap<RequestId, RequestKind>>>,
     max_bytes: usize,
 }
 
-/// What a request asks for.
+/// The kinds of requests, whose answers have different limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// Which protocol the server knows.
+pub(super) enum RequestKind {
+    /// Asks which protocol the server knows.
     Discovery,
     /// A page of the list of tools.
     Page,
@@ -44,8 +44,8 @@ pub(super) enum Asked {
     Other,
 }
 
-/// What a line is.
-pub(super) enum Said {
+/// A line from a server, read.
+pub(super) enum ReceivedLine {
     Messages(Vec<ServerJsonRpcMessage>),
     /// A request that cannot be read, with the answer to that.
     Refused(Vec<u8>),
@@ -66,7 +66,7 @@ impl Reader {
                 if matches!(request.request, ClientRequest::InitializeRequest(_)) {
                     // A server that took long to start answers the discovery after all, which
                     // nobody waits for any more.
-                    waiting.retain(|_, asked| *asked != Asked::Discovery);
+                    waiting.retain(|_, asked| *asked != RequestKind::Discovery);
                 }
                 waiting.insert(request.id.clone(), asked);
             }
@@ -92,35 +92,40 @@ impl Reader {
         lock(&self.waiting).contains_key(id)
     }
 
-    pub(super) fn max_bytes(&self, asked: Asked) -> usize {
+    pub(super) fn max_bytes(&self, asked: RequestKind) -> usize {
         match asked {
-            Asked::Page => self.max_bytes.max(MAX_PAGE_BYTES),
+            RequestKind::Page => self.max_bytes.max(MAX_PAGE_BYTES),
             _ => self.max_bytes,
         }
     }
 
     /// Reads a line of a process.
-    pub(super) fn line(&self, line: Vec<u8>) -> Said {
+    pub(super) fn line(&self, line: Vec<u8>) -> ReceivedLine {
         let outline = Outline::of(&line);
         // What is no object is a line that the server prints for people.
         if !outline.is_object() {
-            return Said::Messages(Vec::new());
+            return ReceivedLine::Messages(Vec::new());
         }
         let asked = self.answered(&outline).and_then(|id| lock(&self.waiting).get(&id).copied());
-        match parse(line, self.max_bytes(asked.unwrap_or(Asked::Other))) {
-            Ok(message) => Said::Messages(self.passed(message)),
+        match parse(line, self.max_bytes(asked.unwrap_or(RequestKind::Other))) {
+            Ok(message) => ReceivedLine::Messages(self.passed(message)),
             Err(reason) => self.unreadable(&outline, &reason),
         }
     }
 
     /// Reads the ends of a line that is too long.
-    pub(super) fn long_line(&self, start: &[u8], end: &[u8], bytes: usize) -> Said {
+    pub(super) fn long_line(&self, start: &[u8], end: &[u8], bytes: usize) -> ReceivedLine {
         let outline = Outline::of_ends(start, end);
         self.unreadable(&outline, &too_long(bytes, self.max_bytes))
     }
 
     /// Reads the answer to a request that was sent by itself, whatever number it has.
-    pub(super) fn body(&self, body: Vec<u8>, id: &RequestId, asked: Asked) -> ServerJsonRpcMessage {
+    pub(super) fn body(
+        &self,
+        body: Vec<u8>,
+        id: &RequestId,
+        asked: RequestKind,
+    ) -> ServerJsonRpcMessage {
         let read = parse(body, self.max_bytes(asked));
         self.forget(id);
         let answer = read.and_then(|message| match message {
@@ -145,7 +150,7 @@ impl Reader {
         data: Vec<u8>,
         is_message: bool,
         id: &RequestId,
-        asked: Asked,
+        asked: RequestKind,
     ) -> Option<ServerJsonRpcMessage> {
         let outline = Outline::of(&data);
         let is_answer = outline.is_answer();
@@ -158,7 +163,7 @@ impl Reader {
         if is_answer && !is_of_another {
             return Some(self.body(data, id, asked));
         }
-        let limit = self.max_bytes(if is_answer { Asked::Page } else { Asked::Other });
+        let limit = self.max_bytes(if is_answer { RequestKind::Page } else { RequestKind::Other });
         match parse(data, limit) {
             Ok(message) => self.passed(message).pop(),
             Err(reason) if is_answer => outline.id.map(|id| failure(id, &reason)),
@@ -177,8 +182,8 @@ impl Reader {
         if !outline.is_object() || (!is_message && !is_answer) {
             return None;
         }
-        match parse(data, self.max_bytes(Asked::Page)) {
-            Ok(message) => Some(tolerated(message, Asked::Call)),
+        match parse(data, self.max_bytes(RequestKind::Page)) {
+            Ok(message) => Some(tolerated(message, RequestKind::Call)),
             Err(reason) if is_answer => outline.id.map(|id| failure(id, &reason)),
             Err(_) => None,
         }
@@ -212,11 +217,11 @@ impl Reader {
         }
     }
 
-    fn unreadable(&self, outline: &Outline, reason: &str) -> Said {
+    fn unreadable(&self, outline: &Outline, reason: &str) -> ReceivedLine {
         if outline.is_request() {
             return match &outline.id {
-                Some(id) => Said::Refused(refusal(id, reason)),
-                None => Said::Messages(Vec::new()),
+                Some(id) => ReceivedLine::Refused(refusal(id, reason)),
+                None => ReceivedLine::Messages(Vec::new()),
             };
         }
         let messages = match &outline.id {
@@ -224,7 +229,7 @@ impl Reader {
             None if outline.is_named && outline.is_answer() => self.all(&unread(reason)),
             None => Vec::new(),
         };
-        Said::Messages(messages)
+        ReceivedLine::Messages(messages)
     }
 
     /// Fails all requests that wait, because one of them has an answer that cannot be assigned.
@@ -253,19 +258,19 @@ impl Reader {
         text.parse().ok().map(RequestId::Number).filter(|id| waiting.contains_key(id))
     }
 
-    fn take(&self, id: &RequestId) -> Option<(RequestId, Asked)> {
+    fn take(&self, id: &RequestId) -> Option<(RequestId, RequestKind)> {
         let id = self.known(id)?;
         let asked = lock(&self.waiting).remove(&id)?;
         Some((id, asked))
     }
 }
 
-pub(super) fn asked(request: &ClientRequest) -> Asked {
+pub(super) fn asked(request: &ClientRequest) -> RequestKind {
     match request {
-        ClientRequest::DiscoverRequest(_) => Asked::Discovery,
-        ClientRequest::ListToolsRequest(_) => Asked::Page,
-        ClientRequest::CallToolRequest(_) => Asked::Call,
-        _ => Asked::Other,
+        ClientRequest::DiscoverRequest(_) => RequestKind::Discovery,
+        ClientRequest::ListToolsRequest(_) => RequestKind::Page,
+        ClientRequest::CallToolRequest(_) => RequestKind::Call,
+        _ => RequestKind::Other,
     }
 }
 
@@ -339,9 +344,9 @@ fn completed(mut object: Map<String, Json>) -> Json {
 }
 
 /// Returns an answer to a call whose parts that are unknown are texts.
-fn tolerated(message: ServerJsonRpcMessage, asked: Asked) -> ServerJsonRpcMessage {
+fn tolerated(message: ServerJsonRpcMessage, asked: RequestKind) -> ServerJsonRpcMessage {
     let JsonRpcMessage::Response(mut response) = message else { return message };
-    if asked == Asked::Call
+    if asked == RequestKind::Call
         && let ServerResult::CustomResult(CustomResult(Json::Object(result))) = &response.result
         && let Some(result) = in_known_blocks(result)
     {
@@ -386,16 +391,16 @@ mod tests {
 
     fn reader(calls: impl IntoIterator<Item = i64>) -> Reader {
         let reader = Reader::new(64 * 1024);
-        lock(&reader.waiting).extend(calls.into_iter().map(|id| (number(id), Asked::Call)));
+        lock(&reader.waiting).extend(calls.into_iter().map(|id| (number(id), RequestKind::Call)));
         reader
     }
 
     fn said(reader: &Reader, line: &[u8]) -> Vec<Json> {
         match reader.line(line.to_vec()) {
-            Said::Messages(messages) => {
+            ReceivedLine::Messages(messages) => {
                 messages.iter().map(|message| serde_json::to_value(message).unwrap()).collect()
             }
-            Said::Refused(refusal) => vec![serde_json::from_slice(&refusal).unwrap()],
+            ReceivedLine::Refused(refusal) => vec![serde_json::from_slice(&refusal).unwrap()],
         }
     }
 
@@ -503,7 +508,7 @@ mod tests {
             for what in [r#""result":{"content":[]}"#, r#""error":{"code":-32000,"message":"no"}"#]
             {
                 let body = format!(r#"{{"jsonrpc":"2.0","id":{id},{what}}}"#);
-                let answer = reader([1]).body(body.into_bytes(), &number(1), Asked::Call);
+                let answer = reader([1]).body(body.into_bytes(), &number(1), RequestKind::Call);
                 let answer = serde_json::to_value(&answer).unwrap();
                 assert_eq!(answer["id"], 1, "{answer}");
             }

@@ -22,7 +22,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::Sse;
 use url::Url;
 
-use super::answers::{self, Asked, Reader};
+use super::answers::{self, Reader, RequestKind};
 use super::sse::{self, Pending};
 use crate::support::http_client::{self, Body};
 use isolet_support::json_rpc::Outline;
@@ -116,7 +116,7 @@ impl StreamableHttpClient for HttpClient {
             if status.is_success() {
                 return Ok(StreamableHttpPostResponse::Accepted);
             }
-            let body = whole(response, self.reader.max_bytes(Asked::Other)).await?;
+            let body = whole(response, self.reader.max_bytes(RequestKind::Other)).await?;
             return Err(unexpected(status, &body));
         };
         let new_session = response.headers().get(SESSION).and_then(|id| id.to_str().ok());
@@ -147,7 +147,7 @@ impl StreamableHttpClient for HttpClient {
             }
             // What is no answer of JSON-RPC, such as a proxy's, is shown as it is.
             Some(answer @ JsonRpcMessage::Error(_))
-                if has_error(&body) && (session.is_some() || *asked != Asked::Discovery) =>
+                if has_error(&body) && (session.is_some() || *asked != RequestKind::Discovery) =>
             {
                 return Ok(StreamableHttpPostResponse::Json(answer, new_session));
             }
@@ -233,11 +233,11 @@ fn has_error(body: &[u8]) -> bool {
 /// server of the older protocol. Such a server may not name the request that it rejects.
 fn rejection(
     id: &RequestId,
-    asked: Asked,
+    asked: RequestKind,
     said: Option<ServerJsonRpcMessage>,
     status: StatusCode,
 ) -> Option<StreamableHttpPostResponse> {
-    if asked != Asked::Discovery || status == StatusCode::FORBIDDEN {
+    if asked != RequestKind::Discovery || status == StatusCode::FORBIDDEN {
         return None;
     }
     let error = match said {

@@ -10,7 +10,7 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::answers::{MAX_LINE_BYTES, Reader, Said};
+use super::answers::{MAX_LINE_BYTES, Reader, ReceivedLine};
 use isolet::internals::lock;
 use isolet_support::json_rpc::{Duplex, Line};
 
@@ -65,8 +65,8 @@ where
                 }
             };
             match said {
-                Said::Messages(messages) => self.messages.extend(messages),
-                Said::Refused(line) => self.wire.refuse(line),
+                ReceivedLine::Messages(messages) => self.messages.extend(messages),
+                ReceivedLine::Refused(line) => self.wire.refuse(line),
             }
         }
     }

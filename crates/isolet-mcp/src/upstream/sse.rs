@@ -8,7 +8,7 @@ use futures_util::stream::{BoxStream, Stream, StreamExt};
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
-use super::answers::{self, Asked, Reader};
+use super::answers::{self, Reader, RequestKind};
 
 /// The names of events that are messages.
 const MESSAGES: [&str; 2] = ["", "message"];
@@ -17,7 +17,7 @@ const MESSAGES: [&str; 2] = ["", "message"];
 pub(super) struct Pending {
     pub(super) reader: Reader,
     pub(super) id: RequestId,
-    pub(super) asked: Asked,
+    pub(super) asked: RequestKind,
 }
 
 impl Drop for Pending {
@@ -68,7 +68,7 @@ where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,
     E: StdError + Send + Sync + 'static,
 {
-    let events = events(body, reader.max_bytes(Asked::Page));
+    let events = events(body, reader.max_bytes(RequestKind::Page));
     let read = events.map(move |event| {
         Ok(with_message(event?, |data, is_message| reader.stray_event(data, is_message)))
     });

@@ -1,5 +1,5 @@
-//! Who asks comes first: one layer around all routes looks at the key or token of each request,
-//! before anything of its body is read.
+//! Authenticates requests: a layer around all routes checks each request's key or token before its
+//! body is read.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::http::credentials::Credentials;
 use isolet_service::node::{Node, Refusal, with_results};
 use isolet_support::http_server::Peer;
 
-/// The routes that need no key. They say what everybody may know, and read no body.
+/// The routes that need no key. They return public information and read no body.
 const PUBLIC: [&str; 9] = [
     "/livez",
     "/readyz",
@@ -28,15 +28,15 @@ const PUBLIC: [&str; 9] = [
     "/openenv/*/schema",
     "/openenv/*/metadata",
     "/openenv/*/health",
-    // Without a sandbox, that is.
+    // Only without a sandbox's header.
     HEALTH,
 ];
 
 const HEALTH: &str = "/health";
 
-/// The protocols whose clients read refusals in forms of their own.
+/// The protocols, each with its own form of refusals.
 enum Protocol {
-    /// Also that of `SandboxFusion` and `OpenEnv`, and of routes that do not exist.
+    /// Also `SandboxFusion`, `OpenEnv`, and unknown routes.
     Native,
     E2bApi,
     E2bSandbox,
@@ -57,7 +57,7 @@ impl Protocol {
         }
     }
 
-    /// Returns the id of the session that a request is about, if it is about one.
+    /// Returns the id of the session in the path or headers.
     fn subject<'a>(&self, path: &'a str, headers: &'a HeaderMap) -> Option<&'a str> {
         match self {
             Self::Native => path.strip_prefix("/v1/sessions/")?.split('/').next(),
@@ -93,18 +93,18 @@ fn is_public(path: &str, headers: &HeaderMap) -> bool {
     public.is_some_and(|route| route != HEALTH || !headers.contains_key(e2b::SANDBOX_ID))
 }
 
-/// Whether a path is of a route, in which `*` stands for any part.
+/// Returns `true` if a path matches a route, in which `*` stands for any segment.
 fn is_of(route: &str, path: &str) -> bool {
     let mut parts = path.split('/');
     route.split('/').all(|part| parts.next().is_some_and(|its| part == "*" || its == part))
         && parts.next().is_none()
 }
 
-/// Lets a request through whose key or token is right, if there is room for its body. A token is
-/// right for its session only.
+/// Lets a request through if its key is valid, or its token for its session, and there is room for
+/// its body.
 pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
-    // Who waits to be told to send it sends nothing before.
+    // A client with `Expect` sends no body before it is asked to.
     let mut upload = Upload::new(body, !parts.headers.contains_key(EXPECT));
     let path = parts.uri.path().to_owned();
     if is_public(&path, &parts.headers) {
@@ -119,7 +119,7 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
         }
         let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok());
         let length = length.and_then(|length| length.parse().ok()).unwrap_or_default();
-        // What is too large for any node is refused as that.
+        // A longer body is refused as too large by its handler.
         if length <= super::MAX_BODY_BYTES as u64 {
             node.check_in_flight(&tenant, length)?;
         }
@@ -131,7 +131,7 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
     };
     let transfer = Transfer::new(node.charge(&tenant), Arc::clone(&asked));
     upload.count(transfer.clone());
-    // What was read counts until the request has been carried out.
+    // Charged until the request has been carried out.
     parts.extensions.insert(transfer.clone());
     let work = next.run(Request::from_parts(parts, Body::new(upload)));
     let (response, results) = with_results(work).await;

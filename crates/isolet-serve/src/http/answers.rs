@@ -1,5 +1,5 @@
-//! The size of an answer: it is measured as JSON before it is written, because JSON may have six
-//! times the bytes of a value. What does not fit is left out of an execution, which says so.
+//! Limits the length of answers. An answer is measured as JSON before it is written, because JSON
+//! may be six times as long as the value. An execution that is too long is shortened, and says so.
 
 use std::cmp::Reverse;
 
@@ -11,16 +11,16 @@ use crate::wire::Wire;
 use isolet_service::core::{Execution, Failure};
 use isolet_service::node::{Node, Refusal, SessionLease};
 
-/// The most bytes of the last message of a run on a WebSocket, as far as it has only what events
-/// have said before: clients take a MiB, unless they are told otherwise.
+/// The maximum length of a run's last WebSocket message, as far as its output was already sent as
+/// events: clients accept a MiB by default.
 const MESSAGE_BYTES: u64 = 1_000_000;
 
-/// What is between the first and the last part of a text that was shortened.
+/// Returns the text between the first and the last part of a shortened text.
 fn gap(dropped: usize) -> String {
     format!("\n[... {dropped} bytes dropped ...]\n")
 }
 
-/// Leaves out of an execution what its answer has no room for.
+/// Shortens an execution to the maximum length of an answer.
 pub(super) fn fit(node: &Node, session: &SessionLease, execution: Execution) -> Execution {
     let most = node.max_answer();
     fit_within(execution, most.min(session.session().max_value()), most)
@@ -53,8 +53,7 @@ fn fit_within(mut execution: Execution, most_of_value: u64, most: u64) -> Execut
     execution
 }
 
-/// Shortens the output of an execution whose events have had all of it, so that the message with it
-/// has a length that clients take, if that suffices.
+/// Shortens output that was already sent as events, to keep the message below clients' limits.
 pub(super) fn fit_message(mut execution: Execution) -> Execution {
     let length = measured(&execution);
     let output = measured(&execution.stdout) + measured(&execution.stderr);
@@ -64,7 +63,7 @@ pub(super) fn fit_message(mut execution: Execution) -> Execution {
     execution
 }
 
-/// Shortens the output of an execution of this length to what fits, the longer stream first.
+/// Shortens the output of an execution of this length to `most` bytes, the longer stream first.
 fn shorten(execution: &mut Execution, length: u64, most: u64) {
     let Some(mut excess) = length.checked_sub(most).filter(|excess| *excess > 0) else { return };
     let Execution { stdout, stderr, truncated, .. } = execution;
@@ -84,8 +83,8 @@ fn shorten(execution: &mut Execution, length: u64, most: u64) {
     }
 }
 
-/// Returns the first and the last part of a text that have so many bytes as JSON together, and how
-/// many bytes are between them.
+/// Returns the first and the last part of a text, with a total length of `most` bytes as JSON, and
+/// the number of bytes between them.
 fn shortened(text: &str, most: u64) -> (String, usize) {
     let room = most.saturating_sub(gap(text.len()).len() as u64 + 4) / 2;
     let reach = |chars: &mut dyn Iterator<Item = char>| {
@@ -105,7 +104,7 @@ fn shortened(text: &str, most: u64) -> (String, usize) {
     (short, dropped)
 }
 
-/// Returns how many bytes a character has in a string of JSON.
+/// Returns the length of a character in a JSON string.
 fn escaped(char: char) -> u64 {
     match char {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -114,25 +113,25 @@ fn escaped(char: char) -> u64 {
     }
 }
 
-/// Returns how many bytes something has as JSON.
+/// Returns the length of something as JSON.
 pub(super) fn measured(of: &(impl Serialize + Sync)) -> u64 {
     super::body::aside_of(of, || Wire::json_length(of))
 }
 
-/// Checks that an answer is not too long.
+/// Fails if an answer is too long.
 pub(super) fn checked<T: Serialize + Sync>(node: &Node, answer: T) -> Result<T, Problem> {
     let most = node.max_answer();
     let length = if is_small(&answer) { 0 } else { measured(&answer) };
     if length > most { Err(too_long(length, most).into()) } else { Ok(answer) }
 }
 
-/// Checks that an answer has no more bytes than it may.
+/// Fails if an answer of this length is too long.
 pub(super) fn check_length(node: &Node, length: u64) -> Result<(), Refusal> {
     let most = node.max_answer();
     if length > most { Err(too_long(length, most)) } else { Ok(()) }
 }
 
-/// Checks that a part of a request that stays in the node has no more bytes than it may.
+/// Fails if a part of a request that stays in memory is too long.
 pub(super) fn check_size(
     name: &str,
     part: &(impl Serialize + Sync),
@@ -146,7 +145,7 @@ pub(super) fn check_size(
     Err(Refusal::Failure(Failure::config(detail)).into())
 }
 
-/// Checks what a client calls something, in this field.
+/// Fails if the name in this field is too long.
 pub(super) fn check_name(field: &str, name: Option<&str>) -> Result<(), Problem> {
     const MOST: usize = 256;
     match name.map(str::len).filter(|length| *length > MOST) {

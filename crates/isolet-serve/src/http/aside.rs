@@ -1,5 +1,5 @@
-//! Work on large values, beside the thread that carries requests and no sooner than guests: it is
-//! done for one client, and the others' guests may not wait for it.
+//! Work on large values, off the threads that serve requests and at the niceness of guests, so that
+//! one client's work does not delay the guests of others.
 
 use std::panic::resume_unwind;
 use std::thread;
@@ -8,13 +8,13 @@ use tokio::runtime::Handle;
 
 use crate::http::NODE_WORKER_NICENESS;
 
-/// From this many bytes on, JSON is read and written where it delays no other request.
+/// JSON of this many bytes is read and written aside.
 pub(super) const LARGE_BYTES: usize = 256 << 10;
 
-/// Does work on so many bytes. If there are many, a thread does it that gives way to others, and
-/// this thread's other requests go on meanwhile.
+/// Does work on this many bytes. If there are many, a thread with lower priority does it, and this
+/// thread's other requests continue.
 pub(super) fn aside<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
-    // It may be a part of work that is aside already.
+    // It may already run aside.
     if bytes < LARGE_BYTES || Handle::try_current().is_err() {
         return work();
     }
@@ -23,7 +23,7 @@ pub(super) fn aside<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T
         let done = thread::scope(|scope| {
             let thread = thread::Builder::new().name("isolet-large".to_owned());
             let main = || {
-                // Fails where a limit says so. Then it takes its turns as any other thread.
+                // Fails if a limit forbids it. The thread then has the usual priority.
                 let _ = rustix::process::nice(NODE_WORKER_NICENESS.into());
                 work.take().map(|work| work())
             };
@@ -32,7 +32,7 @@ pub(super) fn aside<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T
         });
         match (done, work.take()) {
             (Some(done), _) => done,
-            // There was no thread for it.
+            // No thread could be started.
             (None, Some(work)) => work(),
             (None, None) => unreachable!("a thread takes the work and has done it"),
         }

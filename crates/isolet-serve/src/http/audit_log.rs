@@ -8,7 +8,7 @@ use isolet_service::node::{AuditRecord, Outage, Sink};
 use isolet_support::audit_line::{line, seconds};
 use isolet_support::journal::Journal;
 
-/// Says what a node does while its log cannot be written.
+/// Describes what a node does while its log cannot be written.
 pub(super) const fn meanwhile(outage: Outage) -> &'static str {
     match outage {
         Outage::Refuse => "nothing starts and no access is allowed until it can be",
@@ -36,7 +36,7 @@ impl Sink for AuditLog {
 fn entry(tenant: &str, session: &str, record: &AuditRecord<'_>) -> Value {
     let time = seconds(SystemTime::now());
     let mut entry = match record {
-        // It has its own time.
+        // An access has its own time.
         AuditRecord::Access(event) => line(event),
         AuditRecord::Created => json!({"time": time, "event": "created"}),
         AuditRecord::Ran(status) => json!({"time": time, "event": "ran", "status": status}),

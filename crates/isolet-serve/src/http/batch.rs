@@ -1,5 +1,5 @@
-//! `POST /v1/batch`: many programs, each in a session of its own, over one connection. Lines of
-//! JSON go in, and come back in the order in which they are done.
+//! `POST /v1/batch`: many programs over one connection, each in its own session. Requests are lines
+//! of JSON; answers are sent as programs finish.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -59,20 +59,20 @@ async fn run_batch(
     let items = Lines::of(body, transfer);
     let mut response = Response::new(Body::from_stream(answers(node, tenant, items)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
-    // No further lines are read while the client does not read.
+    // Lines are read only as fast as the client reads answers.
     response.extensions_mut().insert(Patient);
     Ok(response)
 }
 
-/// The answers to a batch. As many lines are under way as the node runs at once: further ones are
-/// read when there is an answer, which the client has to read.
+/// The answers to a batch. At most as many lines are under way as the node runs at once; the next
+/// line is read after an answer was sent.
 fn answers(
     node: Arc<Node>,
     tenant: Arc<Tenant>,
     lines: Lines,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     struct Under<F> {
-        /// `None` once all were read.
+        /// `None` after the last line.
         lines: Option<Lines>,
         running: FuturesUnordered<F>,
     }
@@ -101,7 +101,7 @@ fn answers(
                         }
                         Ok(None) => under.lines = None,
                         Err(problem) => {
-                            // What comes after it cannot be told from it.
+                            // Later lines cannot be delimited any more.
                             let begun = under.lines.take().map(|lines| lines.read);
                             let id = message_id(Outline::of(&begun.unwrap_or_default()));
                             return Some((Ok(answered(id, Err(problem))), under));
@@ -132,7 +132,7 @@ async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
     }
 }
 
-/// Splits a line into its id and what is to be run.
+/// Splits a line into its id and its request.
 fn split(item: Value) -> (Value, Result<RunOnceRequest, Problem>) {
     let Value::Dict(mut fields) = item else {
         return (Value::None, Err(Problem::unreadable("the line has to be an object")));
@@ -160,18 +160,18 @@ enum Ran {
 fn answered(id: Value, ran: Result<Execution, Problem>) -> Bytes {
     let ran = match ran {
         Ok(execution) => Ran::Execution(Box::new(execution)),
-        Err(problem) => Ran::Problem(problem.told()),
+        Err(problem) => Ran::Problem(problem.to_body()),
     };
     line(Done { id: Plain(id), ran }).into()
 }
 
-/// The lines of a body.
+/// The lines of a request's body.
 struct Lines {
     chunks: axum::body::BodyDataStream,
     read: Vec<u8>,
-    /// How many bytes of what was read have no end of a line.
+    /// The number of bytes already searched for the end of a line.
     searched: usize,
-    /// Counts what was read and is no line yet.
+    /// Charges bytes that are not a whole line yet.
     transfer: Transfer,
 }
 
@@ -180,9 +180,9 @@ impl Lines {
         Self { chunks: body.into_data_stream(), read: Vec::new(), searched: 0, transfer }
     }
 
-    /// Returns the next line that is not empty; `None` after the last one.
+    /// Returns the next non-empty line; `None` after the last one.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe.
     async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
         loop {
             let found = self.read[self.searched..].iter().position(|byte| *byte == b'\n');

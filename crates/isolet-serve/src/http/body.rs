@@ -1,4 +1,4 @@
-//! Bodies: JSON in and out, in which values have the form of `docs/reference/protocol.md`.
+//! Extractors and responses of JSON. Values have the form of `docs/reference/protocol.md`.
 
 use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Path};
@@ -20,7 +20,7 @@ use isolet_support::json_text;
 
 const BODY: &str = "the body";
 
-/// A request's body. An empty one is an empty object.
+/// A JSON body. An empty body is an empty object.
 pub(super) struct JsonBody<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for JsonBody<T> {
@@ -37,7 +37,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequest<S> for JsonBody<T> 
 }
 
 impl<T: DeserializeOwned + Send> JsonBody<T> {
-    /// Reads an object.
+    /// Decodes an object.
     pub(super) async fn read(bytes: &[u8]) -> Result<Self, Problem> {
         if bytes.is_empty() {
             return Self::of(Value::Dict(Vec::new()));
@@ -45,23 +45,22 @@ impl<T: DeserializeOwned + Send> JsonBody<T> {
         in_turn(bytes.len(), || Self::of(decode(BODY, bytes)?)).await
     }
 
-    /// Reads what a value has.
+    /// Deserialises a value.
     pub(super) fn of(value: Value) -> Result<Self, Problem> {
         read(BODY, value).map(Self)
     }
 }
 
-/// JSON of what has fewer bytes and items has less than a MiB.
+/// JSON of a value with fewer bytes and items is shorter than a MiB.
 const SMALL_BYTES: usize = 32 << 10;
 
-/// The most values of a body, a line or a message: what takes some 64 MiB once it is decoded.
+/// The maximum number of values in a body, a line or a message, which take some 64 MiB decoded.
 const MAX_VALUES: usize = 1_000_000;
 
-/// The bytes that a value takes until it has its place.
+/// The memory that a value takes while it is decoded.
 const VALUE_BYTES: usize = 64;
 
-/// Returns how many bytes JSON takes once it is decoded, its texts aside. What little there is of
-/// a short one is not counted.
+/// Returns the memory that JSON takes once decoded, without its texts. Short JSON counts as 0.
 pub(super) fn decoded(json: &[u8]) -> Result<usize, Problem> {
     if json.len() < LARGE_BYTES {
         return Ok(0);
@@ -69,7 +68,7 @@ pub(super) fn decoded(json: &[u8]) -> Result<usize, Problem> {
     Ok(count_values(BODY, json)? * VALUE_BYTES)
 }
 
-/// Returns how many values JSON has, which is checked. `what` names it.
+/// Counts the values in JSON. Fails, with `what` in the message, if there are too many.
 pub(super) fn count_values(what: &str, json: &[u8]) -> Result<usize, Problem> {
     let count = json_text::count(json);
     if count <= MAX_VALUES {
@@ -78,29 +77,29 @@ pub(super) fn count_values(what: &str, json: &[u8]) -> Result<usize, Problem> {
     Err(Problem::too_many_values(format!("{what} has more values than the limit of {MAX_VALUES}")))
 }
 
-/// Reads so many bytes of a request. If there are many, the thread's other requests go on
-/// meanwhile, but those with many bytes as well wait for their turn: they can keep one processor
+/// Does work on this many bytes of a request. If there are many, this thread's other requests
+/// continue, but only one such request is worked on at a time, so that they keep only one processor
 /// busy.
 pub(super) async fn in_turn<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
     static TURN: Semaphore = Semaphore::const_new(1);
     if bytes < LARGE_BYTES {
         return work();
     }
-    // It fails if it is closed, which nobody does.
+    // Fails only if it is closed, which never happens.
     let _turn = TURN.acquire().await;
     aside(bytes, work)
 }
 
-/// Decodes JSON. `what` names it in errors.
+/// Decodes JSON. `what` describes it in errors.
 pub(super) fn decode(what: &str, bytes: &[u8]) -> Result<Value, Problem> {
     count_values(what, bytes)?;
     let value = Wire::Json.decode(bytes);
     value.map_err(|error| Problem::unreadable(format!("{what} is no JSON: {error}")))
 }
 
-/// Reads an object.
+/// Deserialises an object. `what` describes it in errors.
 pub(super) fn read<T: DeserializeOwned + Send>(what: &str, value: Value) -> Result<T, Problem> {
-    // A list would be taken for the fields in their order.
+    // Serde would read a list as the fields in order.
     if !matches!(value, Value::Dict(_)) {
         let kind = value.type_name();
         return Err(Problem::unreadable(format!("{what} is {kind}, and has to be an object")));
@@ -110,12 +109,12 @@ pub(super) fn read<T: DeserializeOwned + Send>(what: &str, value: Value) -> Resu
     given.map_err(|error| Problem::unreadable(format!("{what} is invalid: {error}")))
 }
 
-/// The body of a request that has no fields: nothing, or an empty object.
+/// An empty body, or an empty object.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoFields {}
 
-/// A request's body as it is.
+/// A body as bytes.
 pub(super) struct RawBody(pub(super) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for RawBody {
@@ -126,7 +125,7 @@ impl<S: Send + Sync> FromRequest<S> for RawBody {
     }
 }
 
-/// The parts of a path that stand for something.
+/// The parameters of a path.
 pub(super) struct PathParam<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParam<T> {
@@ -138,7 +137,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathPar
     }
 }
 
-/// Reads a dict of variables.
+/// Reads variables from a dict.
 pub(super) fn variables(inputs: Value) -> Result<Vec<(String, Value)>, Problem> {
     let item = |(name, value)| match name {
         Value::Str(name) => Ok((name, value)),
@@ -154,30 +153,30 @@ pub(super) fn variables(inputs: Value) -> Result<Vec<(String, Value)>, Problem> 
     }
 }
 
-/// An answer as JSON.
+/// Encodes an answer as JSON.
 pub(super) fn json(answer: impl Serialize + Send) -> Vec<u8> {
     aside(size(&answer), || {
         let mut text = Vec::new();
-        // Writing to a vector does not fail, and all that answers have has a form.
+        // Writing to a vector does not fail, and all types of answers have a JSON form.
         let _ = Wire::Json.encode(&answer, &mut text);
         drop(answer);
         text
     })
 }
 
-/// An answer as a line of JSON.
+/// Encodes an answer as a line of JSON.
 pub(super) fn line(answer: impl Serialize + Send) -> Vec<u8> {
     let mut text = json(answer);
     text.push(b'\n');
     text
 }
 
-/// Whether something is so small that no answer is too long for it.
+/// Returns `true` if something is small enough for every limit of answers.
 pub(super) fn is_small(of: &impl Serialize) -> bool {
     size_up_to(SMALL_BYTES, of) < SMALL_BYTES
 }
 
-/// Does work on something. If it is large, the thread's other requests go on meanwhile.
+/// Does work on something. If it is large, this thread's other requests continue.
 pub(super) fn aside_of<T: Send>(of: &impl Serialize, work: impl FnOnce() -> T + Send) -> T {
     aside(size(of), work)
 }
@@ -187,7 +186,7 @@ fn size(of: &impl Serialize) -> usize {
     size_up_to(LARGE_BYTES, of)
 }
 
-/// Answers with JSON of another protocol.
+/// A JSON response of another protocol.
 pub(super) struct DialectJson(pub(super) serde_json::Value);
 
 impl IntoResponse for DialectJson {
@@ -196,7 +195,7 @@ impl IntoResponse for DialectJson {
     }
 }
 
-/// Answers with JSON.
+/// A JSON response with its status.
 pub(super) struct ApiResponse<T>(pub(super) StatusCode, pub(super) T);
 
 impl<T: Serialize + Send> IntoResponse for ApiResponse<T> {

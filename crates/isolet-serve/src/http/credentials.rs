@@ -1,4 +1,4 @@
-//! What a request proves its sender by, in its head.
+//! Extracts the credentials of a request from its headers.
 
 use std::convert::Infallible;
 use std::ops::Deref;
@@ -14,7 +14,7 @@ use isolet_service::node;
 pub(super) struct Credentials(pub(super) node::Credentials);
 
 impl Credentials {
-    /// Those of a client that has the token of a session, and no key.
+    /// Creates credentials with a session's token and no key.
     pub(super) fn of_session(token: String) -> Self {
         Self(node::Credentials { key: None, token: Some(token) })
     }
@@ -37,7 +37,7 @@ impl<S: Sync> FromRequestParts<S> for Credentials {
             let (scheme, key) = value.split_once(' ')?;
             scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
         });
-        // What clients send for a key in their URL: `http://user:KEY@HOST`.
+        // Clients send this for `http://user:KEY@HOST`.
         let basic = text(AUTHORIZATION.as_str()).and_then(basic_key);
         let key = bearer.or_else(|| text("x-api-key")).or(basic.as_deref());
         let token = text("x-session-token").or(bearer);
@@ -46,7 +46,7 @@ impl<S: Sync> FromRequestParts<S> for Credentials {
     }
 }
 
-/// Returns the password of basic authentication, or the name if there is no password.
+/// Returns the password of basic authentication, or the user name if the password is empty.
 fn basic_key(value: &str) -> Option<String> {
     let (scheme, encoded) = value.split_once(' ')?;
     let decoded =

@@ -1,4 +1,4 @@
-//! Routes that two protocols have: `/execute`, whose bodies differ, and `/health`.
+//! Routes that two protocols share: `/execute`, whose bodies differ, and `/health`.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! What `IPython` shows of a cell that ends by `SystemExit`.
+//! `IPython`'s display of a cell that ends by `SystemExit`.
 
 use isolet_service::core::Execution;
 
-/// The arguments of what `exit()` and `quit()` raise, as JSON. `sys.exit()` gives none.
+/// The arguments of the exception that `exit()` and `quit()` raise, as JSON. That of `sys.exit()`
+/// has none.
 const OF_EXIT: &str = "[null]";
 
 /// An exception as a notebook shows it.
@@ -12,7 +13,7 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Returns what ended a cell that exited. A mere `exit()` is no failure in `IPython`.
+    /// Returns the exception of a cell that exited. A plain `exit()` is not a failure in `IPython`.
     pub(super) fn of(execution: &Execution) -> Option<Self> {
         let status = execution.exit_code?;
         let Some(exit) = &execution.system_exit else {

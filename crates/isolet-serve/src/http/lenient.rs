@@ -1,5 +1,5 @@
-//! Bodies of other services' clients, as those services read them: what is null is left out, and
-//! a number may be a text.
+//! Bodies of other services' clients, read as those services do: null means omitted, and numbers
+//! may be strings.
 
 use isolet::Value;
 use serde::de::DeserializeOwned;
@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use super::body;
 use super::problem::Problem;
 
-/// Texts that stand for a number that was left out.
+/// Strings that mean an omitted number.
 const NOTHING: [&str; 3] = ["", "null", "none"];
 
-/// Reads an object, in which the fields `numbers` are numbers.
+/// Deserialises an object whose fields in `numbers` are numbers.
 pub(super) fn read<T: DeserializeOwned + Send>(
     given: Value,
     numbers: &[&str],
@@ -28,7 +28,7 @@ pub(super) fn read<T: DeserializeOwned + Send>(
     body::read("the body", Value::Dict(fields.collect()))
 }
 
-/// Returns the number that a text stands for, or else the text; `None` for none.
+/// Converts a string to a number, if it is one; `None` for an omitted number.
 fn number(text: String) -> Option<Value> {
     let bare = text.trim();
     if NOTHING.iter().any(|nothing| bare.eq_ignore_ascii_case(nothing)) {

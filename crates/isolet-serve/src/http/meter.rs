@@ -1,5 +1,5 @@
-//! Counts the bytes of a WebSocket's messages while they arrive, which its codec keeps, and as long
-//! as they wait. Where there is no room, nothing more is read, and the connection has to end.
+//! Charges the bytes of a WebSocket's messages while its codec assembles them and while they are
+//! queued. When a limit is reached, reading stops and the connection must be closed.
 
 use std::io;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::problem::Problem;
 use super::transfer::Transfer;
 
-/// The head of a short frame of a client.
+/// The length of the header of a client's short frame.
 const HEAD_BYTES: usize = 6;
 
-/// The bytes of a connection that are counted.
+/// The charge of a connection.
 #[derive(Clone)]
 pub(super) struct Meter {
     transfer: Transfer,
@@ -23,11 +23,11 @@ pub(super) struct Meter {
 
 #[derive(Default)]
 struct State {
-    /// What has come of messages that are not whole.
+    /// The bytes of incomplete messages.
     partial: u64,
-    /// The messages that are whole, and are there still.
+    /// The bytes of complete messages that are still in memory.
     held: u64,
-    /// Set once there was no room.
+    /// Set once a limit was reached.
     problem: Option<Problem>,
 }
 
@@ -36,7 +36,7 @@ impl Meter {
         Self { transfer, state: Arc::default() }
     }
 
-    /// Counts what was read. Returns `false` if there is no room for it.
+    /// Charges bytes that were read. Returns `false` if a limit is reached.
     fn read(&self, bytes: usize) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.transfer.take(bytes) {
@@ -46,13 +46,14 @@ impl Meter {
         state.problem.is_none()
     }
 
-    /// A message has arrived. Its bytes do not count any more, unless it is [held](Self::hold).
+    /// Ends the charge of incomplete messages, because one is complete. Its bytes are charged by
+    /// [`hold`](Self::hold).
     pub(super) fn arrived(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         self.transfer.charge().give_back(std::mem::take(&mut state.partial));
     }
 
-    /// A ping, or its answer, has arrived, perhaps between the parts of a message.
+    /// Ends the charge of a ping or pong, which may arrive between the frames of a message.
     pub(super) fn passed(&self, bytes: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = ((bytes + HEAD_BYTES) as u64).min(state.partial);
@@ -60,7 +61,7 @@ impl Meter {
         self.transfer.charge().give_back(bytes);
     }
 
-    /// Says how many bytes of messages wait, or are being carried out or sent.
+    /// Sets the bytes of messages that are queued, being carried out or being sent.
     pub(super) fn hold(&self, bytes: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut state.held, bytes);
@@ -69,13 +70,13 @@ impl Meter {
         charge.note(bytes);
     }
 
-    /// Returns why there was no room, if there was none once.
+    /// Returns the problem of the limit, if one was reached.
     pub(super) fn problem(&self) -> Option<Problem> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).problem.clone()
     }
 }
 
-/// A connection whose bytes are counted as they are read.
+/// A connection whose reads are charged.
 pub(super) struct Metered<S> {
     stream: S,
     meter: Meter,
@@ -86,7 +87,7 @@ impl<S> Metered<S> {
         Self { stream, meter }
     }
 
-    /// Returns the connection, whose bytes are not counted any more.
+    /// Returns the connection, without charging further reads.
     pub(super) fn into_inner(self) -> S {
         self.stream
     }
@@ -98,8 +99,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // After an error the codec would send nothing any more, not even why the connection ends.
-        // So nothing seems to have come, and whoever polls looks for the problem.
+        // An error would keep the codec from sending a close frame. So no bytes seem to have
+        // arrived, and the caller of `poll` checks for the problem.
         if self.meter.problem().is_some() {
             return Poll::Pending;
         }

@@ -1,5 +1,5 @@
-//! `isolet serve --listen`: a node over HTTP. Each file has the routes of one thing; `problem.rs`
-//! says how they refuse.
+//! `isolet serve --listen`: a node over HTTP. Each file has the routes of one resource;
+//! `problem.rs` defines the form of refusals.
 
 mod admission;
 mod answers;
@@ -63,32 +63,32 @@ use isolet_support::socket::{Address, LOOPBACK, bind_unix};
 /// The maximum size of a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
 
-/// How much nicer a node's workers are than the node, which answers for all of them: a guest that
-/// computes, or a thousand workers that end with another node, hold it up less.
+/// The niceness of workers relative to the node, so that computing guests, or a thousand workers
+/// that end at once, do not delay answers.
 pub const NODE_WORKER_NICENESS: u8 = 10;
 
-/// Where a node listens, and what it is made of.
+/// The options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Where it listens.
+    /// The address to listen at.
     pub address: Address,
-    /// The file with the node's tenants, limits and permissions. Without one, everybody on this
-    /// machine is served, and nothing is allowed.
+    /// The configuration file with tenants, limits and permissions. Without it, every client on
+    /// this machine is served, and guests have no permissions.
     pub config: Option<PathBuf>,
     /// The node's name, which is a part of its sessions' ids.
     pub name: String,
-    /// The maximum number of open sessions, instead of that of the file.
+    /// The maximum number of sessions, which overrides the file's.
     pub max_sessions: Option<usize>,
-    /// Whether the process ends when the one that has started it ends.
+    /// Set if the process ends with its parent.
     pub dies_with_parent: bool,
 }
 
-/// Serves until a signal ends it. `engines` makes the engines of so many sessions, for the event
-/// loop that reads what workers send.
+/// Serves until a signal ends it. `engines` creates the engines, for this many sessions and with
+/// this runtime as their event loop.
 ///
 /// # Errors
 ///
-/// Fails if the configuration is invalid, the address cannot be had, or no session can start.
+/// Fails if the configuration is invalid, the address is unavailable, or no session can start.
 pub fn serve(
     options: &NodeOptions,
     engines: impl FnOnce(usize, &Handle) -> Result<Engines>,
@@ -109,7 +109,7 @@ pub fn serve(
              file of `--config`"
         );
     }
-    // Each session takes some descriptors. More than the limit for all cannot be had.
+    // Each session takes some descriptors. The hard limit is the most that can be set.
     let files = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
     let limits = Limits::new(settings.max_connections);
@@ -127,7 +127,7 @@ pub fn serve(
     let observers = Observers {
         audit,
         tracer: exporter.as_ref().map(otlp::Exporter::tracer),
-        operator: Some(operator::told()?),
+        operator: Some(operator::on_standard_error()?),
     };
     let node =
         Node::new(&options.name, settings, engines, observers).map_err(|error| anyhow!(error))?;
@@ -138,8 +138,8 @@ pub fn serve(
     Ok(())
 }
 
-/// Returns how many threads carry requests. The workers do most of the work, and with more threads
-/// than are busy, each request wakes another one.
+/// Returns the number of threads that serve requests. Workers do most of the work, and idle threads
+/// would only cost wake-ups.
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
 }
@@ -155,7 +155,7 @@ fn settings(config: Option<&Path>) -> Result<Settings> {
     Ok(Settings { file: Some(path.to_owned()), ..settings })
 }
 
-/// Fails if the guests could change files that the node trusts.
+/// Fails if guests could change files that the node trusts.
 fn check_own_files(settings: &Settings, options: &NodeOptions) -> Result<()> {
     let own = [
         ("the node's configuration", options.config.as_deref()),
@@ -178,7 +178,7 @@ async fn listen(
     limits: Limits,
     node: Arc<Node>,
 ) -> Result<()> {
-    // What every client would be told is better told to who starts the node.
+    // The operator should see a failure that every client would get.
     node.check().await.map_err(|refusal| {
         let problem = Problem::from(refusal);
         anyhow!("the node cannot start a session: {}", problem.text())
@@ -186,7 +186,7 @@ async fn listen(
     node.has_clients();
     let router = router(Arc::clone(&node));
     tokio::spawn(Arc::clone(&node).keep_time());
-    // Before anybody knows that it listens, and may ask it to end.
+    // Before the address is printed, because a reader may send a signal at once.
     let mut signals = Signals::new()?;
     let end = CancellationToken::new();
     let listener = match address {
@@ -210,33 +210,33 @@ async fn listen(
         }
     };
     let served = tokio::spawn(http_server::serve(listener, limits, end.clone(), answer));
-    signals.told_to_end(|| reload(&node, options.config.as_deref())).await;
+    signals.until_terminated(|| reload(&node, options.config.as_deref())).await;
     let farewell = async {
         let until = node.drain().await;
         end.cancel();
-        // What takes longer is cut off.
+        // Answers that take longer are cut off.
         let _ = tokio::time::timeout_at(until.into(), served).await;
     };
-    // A second signal ends it at once.
+    // A second signal skips the shutdown's waits.
     tokio::select! {
         () = farewell => {}
-        () = signals.told_to_end(|| ()) => {}
+        () = signals.until_terminated(|| ()) => {}
     }
     if let Address::Unix(path) = address {
-        // Somebody else may have removed it.
+        // It may have been removed already.
         let _ = fs::remove_file(path);
     }
     Ok(())
 }
 
-/// Says on standard error where the node listens.
+/// Prints the address of the node on standard error.
 fn say(place: &str, node: &Node) -> Result<()> {
     use std::io::Write;
     writeln!(std::io::stderr(), "node `{}` listening at {place}", node.name())?;
     Ok(())
 }
 
-/// What a node is told by signals.
+/// The signals that control a node.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -252,8 +252,8 @@ impl Signals {
         })
     }
 
-    /// Waits for a signal that ends the node. SIGHUP has it `reload` meanwhile.
-    async fn told_to_end(&mut self, reload: impl Fn()) {
+    /// Waits for SIGTERM or SIGINT. On SIGHUP, calls `reload`.
+    async fn until_terminated(&mut self, reload: impl Fn()) {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return,
@@ -264,7 +264,7 @@ impl Signals {
     }
 }
 
-/// Reads the tenants again.
+/// Reloads the tenants from the configuration file.
 fn reload(node: &Arc<Node>, config: Option<&Path>) {
     use std::io::Write;
     let said = match settings(config) {
@@ -277,7 +277,7 @@ fn reload(node: &Arc<Node>, config: Option<&Path>) {
         }
         Err(error) => format!("the tenants stay as they are: {error:#}"),
     };
-    // Without standard error nobody wants to know.
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "{said}");
 }
 
@@ -300,15 +300,15 @@ fn router(node: Arc<Node>) -> Router {
         .route("/metrics", get(metrics))
         .fallback(async || Problem::no_route())
         .method_not_allowed_fallback(async || Problem::no_method())
-        // Of forms; `transfer` has the limit of all others.
+        // For forms. `transfer` limits all other bodies.
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        // Around all routes, so that none can be forgotten.
+        // Around all routes, so that none is left out.
         .layer(from_fn_with_state(Arc::clone(&node), admission::admit))
         .layer(from_fn_with_state(Arc::clone(&node), check_host))
         .with_state(node)
 }
 
-/// Counts the requests of a protocol.
+/// Counts and times the requests of a protocol.
 fn measured(
     dialect: &'static str,
     routes: Router<Arc<Node>>,
@@ -325,7 +325,7 @@ fn measured(
     }))
 }
 
-/// Does what a request of a protocol asks for, as a part of what its client does, and counts it.
+/// Carries out a request of a protocol within its client's span, and counts it.
 async fn measure<F: Future>(
     node: &Node,
     dialect: &'static str,
@@ -338,8 +338,7 @@ async fn measure<F: Future>(
     done
 }
 
-/// What the node has counted and measured. It needs no key: it says how full the node is, and
-/// nothing of whose sessions there are.
+/// Returns the metrics. They need no key, because they contain nothing about tenants.
 async fn metrics(State(node): State<Arc<Node>>) -> Response {
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(CONTENT_TYPE, kind)], node.metrics_text()).into_response()
@@ -352,8 +351,8 @@ async fn ready(State(node): State<Arc<Node>>) -> Response {
     }
 }
 
-/// Refuses requests of web pages to a node that needs no key: whoever wrote a page that is open in
-/// a browser on this machine could use it.
+/// Refuses requests from web pages to a node that needs no key: any page in a browser on this
+/// machine could use it.
 async fn check_host(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
     if node.is_open() && !is_local(request.headers()) {
         return Problem::denied(
@@ -372,13 +371,13 @@ fn is_local(headers: &HeaderMap) -> bool {
         Some(authority.host().trim_matches(['[', ']']).to_owned())
     };
     let is_loopback = |host: Option<String>| host.is_some_and(|host| LOOPBACK.contains(&&*host));
-    // A client of a Unix socket need not name a host.
+    // A client of a Unix socket need not send `Host`.
     let host = headers.get(HOST).is_none() || is_loopback(text(HOST).and_then(host_of));
     let origin = headers.get(ORIGIN).map(|origin| {
         let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
         is_loopback(origin.and_then(|(_, rest)| host_of(rest)))
     });
-    // What a page embeds has no origin. Browsers say whether the page is this server's own.
+    // Embedded requests have no origin. Browsers send whether they are same-site.
     let site = headers
         .get("sec-fetch-site")
         .is_none_or(|site| matches!(site.as_bytes(), b"same-origin" | b"none"));

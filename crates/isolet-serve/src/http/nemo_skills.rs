@@ -1,5 +1,5 @@
-//! The routes of NeMo-Skills' sandbox: cells in sessions that its client names, and programs. The
-//! client takes any answer for an output, so that a refusal is one too, with a status of its own.
+//! The routes of NeMo-Skills' sandbox: cells in sessions that clients name, and programs. Clients
+//! expect output in every answer, so a refusal is output with its own status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +25,10 @@ use isolet_service::node::{ImplicitGrants, MOST_SECONDS, NewSession, Node, Tenan
 /// The header with the name of a session.
 const SESSION: &str = "x-session-id";
 
-/// How long a request waits for room on the node. Clients wait for the time of the code and 5 s.
+/// How long a request waits for a slot. Clients wait for the code's timeout and 5 s.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// What follows output of which there is more.
+/// Marks truncated output.
 const CUT: &str = "<output cut>";
 
 pub(super) fn routes() -> Router<Arc<Node>> {
@@ -46,7 +46,7 @@ struct ExecuteRequest {
     language: String,
     #[serde(default = "thousand_characters")]
     max_output_characters: usize,
-    /// Where older clients have the name of the session.
+    /// The session's name, from older clients.
     #[serde(default)]
     session_id: Option<String>,
 }
@@ -63,13 +63,13 @@ fn thousand_characters() -> usize {
     1000
 }
 
-/// Why there is no output.
+/// Returns a refusal.
 pub(super) fn refused(problem: &Problem) -> Response {
     let stderr = format!("{}\n", problem.text());
     problem.answered_as(&json!({"process_status": "error", "stdout": "", "stderr": stderr}))
 }
 
-/// Runs the code that a request's body has.
+/// Runs the code in a request's body.
 pub(super) async fn execute(
     node: Arc<Node>,
     mut parts: Parts,
@@ -155,7 +155,7 @@ fn output(wanted: &ExecuteRequest, execution: &Execution, kind: Kind) -> AnyJson
     let mut status = "completed";
     if let Some(exception) = &execution.exception {
         stderr += &exception.traceback;
-        // A program that fails is one that has been carried out.
+        // A failed program still counts as completed.
         status = if kind == Kind::Cell { "error" } else { "completed" };
     } else if let Some(termination) = &execution.termination {
         let is_timeout = termination.kind == TerminationKind::Timeout;
@@ -181,7 +181,7 @@ fn output(wanted: &ExecuteRequest, execution: &Execution, kind: Kind) -> AnyJson
     json!({"process_status": status, "stdout": cut(stdout, most), "stderr": cut(stderr, most)})
 }
 
-/// Cuts a text off after so many characters.
+/// Truncates a text to this many characters.
 fn cut(mut text: String, most: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(most) {
         text.truncate(end);

@@ -1,5 +1,5 @@
-//! The description of the native routes, `GET /openapi.json`, collected from the handlers, and the
-//! answers of those routes.
+//! `GET /openapi.json`: the description of the native routes, collected from their handlers, and
+//! the schemas of answers.
 
 use std::collections::BTreeMap;
 use std::ops::Not;
@@ -20,7 +20,7 @@ pub(super) use isolet_service::core::Execution;
 use isolet_service::core::{Plain, Variable};
 use isolet_service::node::{Listed, Node};
 
-/// What the description begins with.
+/// Metadata of the description.
 #[derive(OpenApi)]
 #[openapi(
     info(
@@ -34,7 +34,7 @@ use isolet_service::node::{Listed, Node};
 )]
 pub(super) struct Description;
 
-/// What proves who asks.
+/// Adds the authentication schemes.
 struct Keys;
 
 impl Modify for Keys {
@@ -53,14 +53,14 @@ impl Modify for Keys {
     }
 }
 
-/// Serves the description of the routes with them.
+/// Adds a route that serves the description of the routes.
 pub(super) fn described(routes: OpenApiRouter<Arc<Node>>) -> Router<Arc<Node>> {
     let (routes, mut description) = routes.split_for_parts();
-    // A router's name of what may have slashes.
+    // The router marks a wildcard parameter with an asterisk.
     let paths = std::mem::take(&mut description.paths.paths);
     let paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item));
     description.paths.paths = paths.collect();
-    // What cannot be written would be a mistake in the description itself; a test reads it.
+    // Serialising fails only for an invalid description, which a test would find.
     let text: Arc<str> = description.to_json().unwrap_or_default().into();
     routes.route(
         "/openapi.json",
@@ -68,7 +68,7 @@ pub(super) fn described(routes: OpenApiRouter<Arc<Node>>) -> Router<Arc<Node>> {
     )
 }
 
-/// The refusals that every route may have.
+/// The refusals that every route may return.
 pub(super) struct Refusals;
 
 impl IntoResponses for Refusals {
@@ -92,11 +92,11 @@ pub(super) struct Problem {
     pub(super) r#type: &'static str,
     pub(super) title: &'static str,
     pub(super) status: u16,
-    /// What refuses, for programs.
+    /// The kind of refusal, for programs.
     pub(super) code: &'static str,
-    /// What has happened, for people.
+    /// The message, for people.
     pub(super) detail: String,
-    /// What helps.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hint: Option<String>,
 }
@@ -104,17 +104,17 @@ pub(super) struct Problem {
 /// A session.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Session {
-    /// The node's name, its start, and the session.
+    /// The node's name, its start, and random characters.
     pub(super) id: String,
     /// Seconds since 1970.
     pub(super) created_at: f64,
-    /// For how many seconds it still lives.
+    /// The remaining lifetime, in seconds.
     pub(super) ttl: f64,
     /// `true` if it is paused.
     #[serde(skip_serializing_if = "Not::not")]
     #[schema(required = false)]
     pub(super) is_paused: bool,
-    /// What its creation has said.
+    /// The metadata of its creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub(super) metadata: Option<Plain>,
@@ -139,7 +139,7 @@ pub(super) struct NewSession {
     #[schema(inline)]
     #[serde(flatten)]
     pub(super) session: Session,
-    /// Whoever has it may use the session.
+    /// Grants access to the session.
     pub(super) token: String,
     /// The node's name.
     pub(super) node: String,
@@ -155,11 +155,11 @@ pub(super) struct Sessions {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Snapshot {
     pub(super) id: String,
-    /// The session that it was made of.
+    /// The session that it is a snapshot of.
     pub(super) session: String,
     /// Seconds since 1970.
     pub(super) created_at: f64,
-    /// What its owner calls it.
+    /// The name that its owner has given it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a node tells its operator while it serves: lines on standard error.
+//! Messages of a serving node to its operator: lines on standard error.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{TrySendError, sync_channel};
@@ -8,26 +8,27 @@ use std::time::{Duration, Instant};
 use isolet_service::node::Operator;
 use isolet_support::text::on_one_line;
 
-/// How many lines wait while nobody reads standard error.
+/// The maximum number of queued lines. More are dropped while nobody reads standard error.
 const WAITING: usize = 64;
 
-/// How many lines there are in [`WHILE`] at most: clients cause them.
+/// The maximum number of lines within [`WHILE`], because clients cause them.
 const MOST: u32 = 10;
 const WHILE: Duration = Duration::from_secs(10);
 
-/// Returns what tells the operator. It waits for nothing; what there is no room for is left out.
-pub(super) fn told() -> io::Result<Operator> {
+/// Returns the operator, whose calls never block. Lines that exceed the queue or the rate are
+/// dropped.
+pub(super) fn on_standard_error() -> io::Result<Operator> {
     let (sender, lines) = sync_channel::<String>(WAITING);
     thread::Builder::new().name("isolet-operator".to_owned()).spawn(move || {
         let mut pace = Pace::new(Instant::now());
         for line in lines {
             let Some(left_out) = pace.next(Instant::now()) else { continue };
-            // Without standard error nobody wants to know.
+            // Standard error may be closed.
             let mut to = io::stderr().lock();
             if left_out > 0 {
                 let _ = writeln!(to, "{left_out} lines like the next one were left out");
             }
-            // Some of it is a client's.
+            // Parts of it come from clients.
             let _ = writeln!(to, "{}", on_one_line(&line));
         }
     })?;
@@ -36,7 +37,7 @@ pub(super) fn told() -> io::Result<Operator> {
     }))
 }
 
-/// Lets so many lines through in a while.
+/// Limits the rate of lines.
 struct Pace {
     since: Instant,
     lines: u32,
@@ -48,7 +49,7 @@ impl Pace {
         Self { since: now, lines: 0, left_out: 0 }
     }
 
-    /// Returns how many lines before this one were left out. `None` if this one is, too.
+    /// Returns the number of lines dropped before this one. `None` if this one is dropped, too.
     fn next(&mut self, now: Instant) -> Option<u64> {
         if now.saturating_duration_since(self.since) >= WHILE {
             (self.since, self.lines) = (now, 0);

@@ -1,5 +1,5 @@
-//! Traces to a collector of OpenTelemetry, over OTLP in HTTP: on if `OTEL_EXPORTER_OTLP_ENDPOINT`
-//! or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` says where it is.
+//! Exports traces to an OpenTelemetry collector, by OTLP over HTTP, if
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` is set.
 
 use std::env;
 use std::future::Future;
@@ -26,20 +26,20 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use reqwest::redirect::Policy;
 use tokio::runtime::Handle;
 
-/// The variables that say where the collector is.
+/// The variables with the collector's URL.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/// How long the collector may take.
+/// The timeout of an export.
 const EXPORT_TIME: Duration = Duration::from_secs(10);
 
-/// The most bytes of an answer that are read.
+/// The maximum length of an answer that is read.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 
-/// What sends traces. Those that wait are sent when it is dropped.
+/// Exports traces. Dropping it sends queued spans.
 pub(super) struct Exporter(SdkTracerProvider);
 
 impl Exporter {
-    /// Makes one, if the environment says where to. It sends by the tasks of `runtime`.
+    /// Creates an exporter, if the environment configures one. It sends on `runtime`.
     pub(super) fn of_environment(runtime: &Handle, node: &str) -> Result<Option<Self>> {
         let set = ENDPOINTS.iter().find_map(|name| Some((name, variable(name)?)));
         let Some((name, endpoint)) = set else { return Ok(None) };
@@ -69,9 +69,9 @@ impl Exporter {
         BoxedTracer::new(Box::new(self.0.tracer("isolet")))
     }
 
-    /// Sends what waits. Takes as long as the collector may.
+    /// Sends queued spans, within the timeout of an export.
     pub(super) fn end(self) {
-        // The client has said why they did not arrive.
+        // The client has already reported why an export failed.
         let _ = self.0.shutdown_with_timeout(EXPORT_TIME);
     }
 }
@@ -82,26 +82,25 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What the request is a part of, by its `traceparent`.
+/// Returns the parent span in the request's `traceparent`.
 pub(super) fn parent(headers: &HeaderMap) -> SpanContext {
     let context = TraceContextPropagator::new().extract(&HeaderExtractor(headers));
     context.span().span_context().clone()
 }
 
-/// Sends requests by the tasks of a runtime, for a thread that is none of the runtime's.
+/// Sends requests on a runtime, for a thread outside of it.
 #[derive(Debug)]
 struct Client {
     runtime: Handle,
     requests: reqwest::Client,
-    /// The last request failed, and the operator has been told why.
+    /// Set while exports fail and the operator was informed.
     is_failing: Arc<AtomicBool>,
 }
 
 type Sent = Result<Response<Bytes>, HttpError>;
 
 impl Client {
-    /// The headers of a request are for the collector that the operator has named: redirects are
-    /// not followed.
+    /// Follows no redirects, because the headers may hold secrets for the configured collector.
     fn new(runtime: &Handle) -> Result<Self, String> {
         let client = http::client(&Authorities::default())?;
         let client = client.redirect(Policy::none()).timeout(EXPORT_TIME).build();

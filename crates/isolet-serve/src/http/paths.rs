@@ -1,4 +1,4 @@
-//! The parts of the native routes' paths that stand for something.
+//! The path parameters of native routes.
 
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -33,7 +33,7 @@ pub(super) struct FilePath {
 pub(super) struct CallPath {
     /// The session's id.
     pub(super) id: String,
-    /// The number of the call.
+    /// The number of the tool call.
     pub(super) call: u64,
 }
 

@@ -1,5 +1,4 @@
-//! How a node refuses: RFC 9457, `application/problem+json`, with a code for programs and what
-//! helps.
+//! Refusals as RFC 9457's `application/problem+json`, with a code for programs and a hint.
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
@@ -18,7 +17,7 @@ pub(super) struct Problem {
     code: &'static str,
     detail: String,
     hint: Option<String>,
-    /// After how many seconds the request may be sent again.
+    /// The delay in seconds before a retry makes sense.
     retry_after: Option<u32>,
 }
 
@@ -35,7 +34,7 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// A request that cannot be read.
+    /// An invalid request.
     pub(super) fn unreadable(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", detail)
     }
@@ -54,13 +53,13 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
     }
 
-    /// A body with more values than there may be.
+    /// A body with too many values.
     pub(super) fn too_many_values(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", detail)
             .with_hint("send large data as a file, or as one string")
     }
 
-    /// A client that has stopped to send its body.
+    /// A client that stopped sending its body.
     pub(super) fn too_slow(seconds: u64) -> Self {
         let detail = format!("nothing of the body has come for {seconds} s");
         Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", detail)
@@ -82,12 +81,12 @@ impl Problem {
         Self::new(StatusCode::CONFLICT, "paused", detail)
     }
 
-    /// What isolet does not have.
+    /// A feature that isolet does not have.
     pub(super) fn unsupported(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "unsupported", detail)
     }
 
-    /// The same with the status that a client expects.
+    /// Replaces the status by one that a client expects.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
     }
@@ -100,7 +99,7 @@ impl Problem {
         &self.detail
     }
 
-    /// What went wrong and what helps, as one text.
+    /// Returns the message and the hint as one text.
     pub(super) fn text(&self) -> String {
         match &self.hint {
             Some(hint) => format!("{}; {hint}", self.detail),
@@ -108,7 +107,7 @@ impl Problem {
         }
     }
 
-    /// Answers with the body that another protocol has for problems.
+    /// Responds with another protocol's body.
     pub(super) fn answered_as(&self, body: &Json) -> Response {
         let mut response = (self.status, body.to_string()).into_response();
         let headers = response.headers_mut();
@@ -119,8 +118,8 @@ impl Problem {
         response
     }
 
-    /// The problem as clients read it.
-    pub(super) fn told(&self) -> openapi::Problem {
+    /// Returns the body for clients.
+    pub(super) fn to_body(&self) -> openapi::Problem {
         openapi::Problem {
             r#type: "about:blank",
             title: self.status.canonical_reason().unwrap_or_default(),
@@ -233,7 +232,7 @@ impl From<Failure> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = (self.status, line(self.told())).into_response();
+        let mut response = (self.status, line(self.to_body())).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after {

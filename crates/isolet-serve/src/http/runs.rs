@@ -1,4 +1,4 @@
-//! Runs: in a session, with one answer or with events as they come, and in a session of their own.
+//! Runs: in a session, with a single answer or a stream of events, and in a new session.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -39,8 +39,8 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
         .routes(routes!(run_code_once))
 }
 
-/// Defines the requests that run code. They have the same fields, and neither has the other's as a
-/// flattened field: serde does not refuse unknown keys of such.
+/// Defines both requests that run code. They share fields by macro and not by `#[serde(flatten)]`,
+/// which would accept unknown keys.
 macro_rules! run_requests {
     ($($(#[$meta:meta])* $field:ident: $type:ty,)*) => {
         /// Code to run.
@@ -54,7 +54,7 @@ macro_rules! run_requests {
         #[derive(Deserialize, ToSchema)]
         #[serde(deny_unknown_fields)]
         pub(super) struct RunOnceRequest {
-            /// What the code may do.
+            /// The policy of the session.
             #[serde(default)]
             #[schema(value_type = Policy)]
             policy: Value,
@@ -62,7 +62,7 @@ macro_rules! run_requests {
         }
 
         impl RunOnceRequest {
-            /// Returns the policy, and what is to be run.
+            /// Splits it into the policy and the run.
             fn split(self) -> (Value, RunRequest) {
                 (self.policy, RunRequest { $($field: self.$field,)* })
             }
@@ -72,14 +72,14 @@ macro_rules! run_requests {
 
 run_requests! {
     code: String,
-    /// Variables that are set before.
+    /// Variables to set before the run.
     #[serde(default)]
     #[schema(value_type = Object)]
     inputs: Value,
-    /// How many seconds it may take.
+    /// The time limit of the run, in seconds.
     #[serde(default)]
     timeout: Option<f64>,
-    /// What it reads from standard input.
+    /// Standard input.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     stdin: Option<Input>,
@@ -169,7 +169,7 @@ async fn run_code(
         let execution = fit(&node, &session, execution);
         return Ok(ApiResponse(StatusCode::OK, execution).into_response());
     }
-    // The same session, for as long as its events are told.
+    // A second lease for the stream of events.
     let same = node.find(&credentials, &id)?;
     let streamed = node.stream(session, request.new_run(true)?).await?;
     let mut response = Response::new(Body::from_stream(lines(node, same, streamed)));
@@ -179,7 +179,7 @@ async fn run_code(
     Ok(response)
 }
 
-/// The lines of a run that is listened to; the last one has its result.
+/// The lines of a streamed run. The last one has the result.
 fn lines(
     node: Arc<Node>,
     session: SessionLease,
@@ -193,13 +193,13 @@ fn lines(
                 line(EventMessage::End { execution }).into()
             }
             StreamItem::End(Err(refusal)) => {
-                line(EventMessage::Error { problem: Problem::from(refusal).told() }).into()
+                line(EventMessage::Error { problem: Problem::from(refusal).to_body() }).into()
             }
         })
     })
 }
 
-/// What clients are told of a run while it runs, and at its end.
+/// The events of a run, and its end, as clients get them.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum EventMessage {
@@ -226,7 +226,7 @@ impl From<Event> for EventMessage {
     }
 }
 
-/// What a tool has returned, or the exception that it has raised.
+/// The value that a tool has returned, or the exception that it has raised.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct ToolResult {
@@ -237,7 +237,7 @@ struct ToolResult {
     error: Option<ToolException>,
 }
 
-/// What a tool's call was answered with, by the value and the exception of its answer.
+/// Combines a value and an exception into the answer of a tool call.
 pub(super) fn answer_of(value: Value, error: Option<ToolException>) -> Answer {
     match error {
         Some(failure) => Err(failure.error()),
@@ -251,10 +251,10 @@ pub(super) struct ToolException {
     #[serde(rename = "type", default = "runtime_error")]
     type_name: String,
     message: String,
-    /// Exceptions of Python's standard library that it is based on, the nearest first.
+    /// Its base classes from Python's standard library, the nearest first.
     #[serde(default)]
     bases: Vec<String>,
-    /// The exceptions that it is a group of.
+    /// The exceptions in an exception group.
     #[serde(default)]
     #[schema(no_recursion)]
     exceptions: Vec<Self>,
@@ -273,7 +273,7 @@ fn runtime_error() -> String {
     "RuntimeError".to_owned()
 }
 
-/// Answers a call of a tool.
+/// Answers a tool call.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/calls/{call}",
@@ -296,7 +296,7 @@ async fn answer_tool_call(
 }
 
 impl RunOnceRequest {
-    /// Runs the code in a session of its own, for which it waits for so long.
+    /// Runs code in a new session, waiting for a slot for at most `patience`.
     pub(super) async fn run(
         self,
         node: &Arc<Node>,

@@ -1,6 +1,6 @@
-//! The routes of `SandboxFusion`: programs and notebooks, each in a session of its own. Its
-//! clients, such as verl's reward functions, take any status but 200 for a failure of the sandbox,
-//! so what the guest does is never one.
+//! The routes of `SandboxFusion`: programs and notebooks, each in its own session. Clients, such as
+//! verl's reward functions, treat every status but 200 as a failure of the sandbox, so failing code
+//! still has status 200.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,19 +29,19 @@ use isolet_service::node::{
     ImplicitGrants, MOST_SECONDS, NewSession, Node, OwnSession, Refusal, SessionLease,
 };
 
-/// How long a request waits for room on the node. Clients wait for a program's time and 10 s more.
+/// How long a request waits for a slot. Clients wait for the program's timeout and 10 s.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The guest's working directory, which files are relative to.
+/// The guest's working directory, to which files are relative.
 const HOME: &str = "/home/user";
 
-/// The least memory of a session, in MiB.
+/// The minimum memory of a session, in MiB.
 const LEAST_MEGABYTES: i64 = 64;
 
-/// The fields of requests that are numbers.
+/// The numeric fields of requests.
 const NUMBERS: [&str; 4] = ["run_timeout", "memory_limit_MB", "cell_timeout", "total_timeout"];
 
-/// The status that a shell gives a program that was killed.
+/// The exit status of a killed process in a shell.
 const KILLED: i64 = 137;
 
 type Served = State<Arc<Node>>;
@@ -92,7 +92,7 @@ fn most_seconds() -> f64 {
     45.0
 }
 
-/// How a program ended.
+/// The result of a program.
 #[derive(Serialize)]
 struct CommandResult {
     status: &'static str,
@@ -191,7 +191,7 @@ async fn run_jupyter(
             }
         }
         driver.execution_time = started.elapsed().as_secs_f64();
-        // Of a session that has ended nothing is left.
+        // The files of a session that has ended are lost.
         let files = match driver.return_code {
             Some(0) => fetch(&node, session.used(), &notebook.fetch_files).await?,
             _ => BTreeMap::new(),
@@ -232,7 +232,7 @@ async fn start(
     node.create_own(&tenant, new, PATIENCE).await
 }
 
-/// Answers what the node refuses. Clients send a request again after 504 only, or after any error.
+/// Converts a refusal. Clients retry after 504 only, or after any error.
 fn failed(refusal: Refusal) -> Result<DialectJson, Problem> {
     match refusal {
         Refusal::Full(_)
@@ -261,7 +261,7 @@ async fn put(
     Ok(())
 }
 
-/// Returns the files that there are, in base64.
+/// Returns the existing files, in base64.
 async fn fetch(
     node: &Node,
     session: &SessionLease,
@@ -293,7 +293,7 @@ impl CommandResult {
         self.status == "Finished" && self.return_code == Some(0)
     }
 
-    /// The result of a process that does the same as this execution.
+    /// Converts an execution to a process's result.
     fn of(execution: &Execution) -> Self {
         let (mut status, mut stderr) = ("Finished", execution.stderr.clone());
         let return_code = match execution.status {
@@ -322,7 +322,7 @@ impl CommandResult {
     }
 }
 
-/// What a notebook shows of a cell.
+/// Returns the outputs of a notebook's cell.
 fn cell(execution: &Execution) -> AnyJson {
     let mut display = Vec::new();
     for shown in &execution.displays {

@@ -101,7 +101,7 @@ async fn fork_session(
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 struct SnapshotRequest {
-    /// What its owner calls it.
+    /// The name of the snapshot.
     name: Option<String>,
 }
 

@@ -37,33 +37,34 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
         .routes(routes!(get_node))
 }
 
-/// The most bytes of a session's metadata, as JSON. They stay for as long as the session.
+/// The maximum size of a session's metadata, as JSON. It stays in memory for the session's
+/// lifetime.
 pub(super) const MAX_METADATA_BYTES: u64 = 16 << 10;
 
-/// The most bytes of a policy, with the definitions of its tools, as JSON.
+/// The maximum size of a policy with its tools, as JSON.
 pub(super) const MAX_POLICY_BYTES: u64 = 1 << 20;
 
 /// A new session.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct SessionRequest {
-    /// What its code may do.
+    /// The policy of its code.
     #[schema(value_type = Policy)]
     policy: Value,
-    /// Its first variables.
+    /// Its initial variables.
     #[schema(value_type = Object)]
     inputs: Value,
-    /// How many seconds it lives.
+    /// Its lifetime, in seconds.
     ttl: Option<f64>,
-    /// Any value, which comes back with the session.
+    /// Any value, returned with the session.
     #[schema(value_type = serde_json::Value)]
     metadata: Value,
-    /// The snapshot that it begins as.
+    /// The snapshot to start from.
     snapshot: Option<String>,
 }
 
 impl SessionRequest {
-    /// A session with this policy.
+    /// Creates a request with this policy.
     pub(super) fn of(policy: Value) -> Self {
         Self { policy, ..Self::default() }
     }
@@ -111,7 +112,7 @@ async fn create_session(
     Ok(ApiResponse(StatusCode::CREATED, created(&node, &session)))
 }
 
-/// What the client of a new session learns of it.
+/// Describes a new session to its client.
 pub(super) fn created(node: &Node, session: &SessionLease) -> openapi::NewSession {
     openapi::NewSession {
         session: Listed::of(session).into(),
@@ -178,11 +179,11 @@ async fn delete_session(
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct LifetimeRequest {
-    /// How many seconds the session lives from now on.
+    /// The new lifetime from now, in seconds.
     pub(super) ttl: Option<f64>,
 }
 
-/// Gives a session more time, or less.
+/// Extends or shortens the lifetime of a session.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/renew",
@@ -204,7 +205,7 @@ async fn extend_session(
     Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 
-/// Gives a session a fresh interpreter.
+/// Resets a session: replaces its interpreter by a new one.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/reset",
@@ -229,7 +230,7 @@ async fn reset_session(
     Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 
-/// Interrupts what runs in a session.
+/// Interrupts the run of a session.
 #[utoipa::path(
     post,
     path = "/v1/sessions/{id}/interrupt",
@@ -408,7 +409,7 @@ async fn delete_file(
     }
 }
 
-/// Says how full the node is.
+/// Reports how full the node is.
 #[utoipa::path(
     get,
     path = "/v1/node",

@@ -1,5 +1,5 @@
-//! Sessions over WebSockets: one request after the other, with the events of runs as they come and
-//! the answers of tools and interrupts meanwhile.
+//! Sessions over WebSockets: requests in order, with events, tool answers and interrupts during a
+//! run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,17 +20,17 @@ use super::openapi;
 use super::problem::Problem;
 use super::runs::{EventMessage, RunRequest, ToolException, answer_of};
 use super::sessions::{SessionRequest, created};
-use super::websocket::{Socket, Turn, Upgrade};
+use super::websocket::{Socket, SocketEvent, Upgrade};
 use crate::http::credentials::Credentials;
 use isolet_service::core::{Command, Execution, Plain, Variable};
 use isolet_service::node::{Node, OwnSession, SessionLease, Streamed, Tenant};
 use isolet_support::json_rpc::Outline;
 use isolet_support::json_text::message_id;
 
-/// What messages are called in problems.
+/// The description of a message in problems.
 const MESSAGE: &str = "the message";
 
-/// A problem's status and this are the code with which a socket is closed.
+/// Added to a problem's status, this is the close code.
 const PRIVATE_CODES: u16 = 4000;
 
 type Served = State<Arc<Node>>;
@@ -50,13 +50,13 @@ async fn attach(
     upgrade.accept(&Arc::clone(&node), MAX_BODY_BYTES, async move |socket| {
         let mut conversation = Conversation { node, credentials, id, socket };
         let (code, reason) = conversation.hold(&session).await;
-        // Before the farewell, for which somebody else would wait.
+        // The lease ends first, so that nothing waits for the closing handshake.
         drop(session);
         conversation.socket.close(code, &reason).await;
     })
 }
 
-/// Opens a socket with a session of its own, which the first message describes.
+/// Opens a socket with a new session, which the first message describes.
 async fn open(
     State(node): Served,
     credentials: Credentials,
@@ -87,7 +87,7 @@ async fn open(
     })
 }
 
-/// Starts the session of a first message. Returns it and what the client is told.
+/// Creates the session of a first message. Returns it with the answer.
 async fn create(
     node: &Arc<Node>,
     tenant: &Arc<Tenant>,
@@ -114,7 +114,7 @@ async fn create(
     Ok((session, WithId { what: answer, id: id.map(Plain) }))
 }
 
-/// Returns the id of a message that cannot be read.
+/// Returns the id of an invalid message.
 fn named(text: &[u8]) -> Option<Value> {
     Some(message_id(Outline::of(text))).filter(|id| !id.is_none())
 }
@@ -122,7 +122,7 @@ fn named(text: &[u8]) -> Option<Value> {
 /// A message of a client.
 struct Message {
     kind: String,
-    /// The client's name for the request, which its answers have.
+    /// The client's id of the request, repeated in its answers.
     id: Option<Value>,
     fields: Value,
 }
@@ -166,7 +166,7 @@ struct NewVariables {
     variables: Value,
 }
 
-/// Which call of a tool is answered, and with what.
+/// The answer to a tool call.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToolResultMessage {
@@ -220,14 +220,13 @@ struct Gone;
 struct Conversation {
     node: Arc<Node>,
     credentials: Credentials,
-    /// The session's.
+    /// The session's id.
     id: String,
     socket: Socket,
 }
 
 impl Conversation {
-    /// Carries out what the client asks for, until it has gone or the session has ended. Returns
-    /// why the socket is to be closed.
+    /// Serves the client until it disconnects or the session ends. Returns the reason for closing.
     async fn hold(&mut self, session: &SessionLease) -> (CloseCode, String) {
         let ended = session.session().ended().clone();
         let is_ended = self.listen(&ended).await.is_ok();
@@ -263,7 +262,7 @@ impl Conversation {
         }
     }
 
-    /// Carries out a request that runs no code. Returns its answer, if it has one.
+    /// Carries out a request that runs no code. Returns its answer, if there is one.
     async fn carry_out(&mut self, message: Message) -> Result<Option<Vec<u8>>, Gone> {
         let Message { kind, id, fields } = message;
         let work = match kind.as_str() {
@@ -294,7 +293,7 @@ impl Conversation {
         }))
     }
 
-    /// Does what works while code runs. Returns what is wrong with the message.
+    /// Carries out a message that is allowed during a run. Returns its problem, if it has one.
     fn meanwhile(&self, kind: &str, fields: Value) -> Option<Problem> {
         let session = match self.node.find(&self.credentials, &self.id) {
             Ok(session) => session,
@@ -304,13 +303,13 @@ impl Conversation {
             if let Err(problem) = read::<NoFields>(MESSAGE, fields) {
                 return Some(problem);
             }
-            // Its answer says nothing that the end of the run does not say.
+            // The end of the run is the answer.
             let _ = session.session().interrupt();
             return None;
         }
         match read(MESSAGE, fields) {
             Ok(ToolResultMessage { call_id, value, error }) => {
-                // A call that is over needs no answer any more.
+                // An answer to a cancelled call is ignored.
                 self.node.answer(&session, call_id, answer_of(value, error));
                 None
             }
@@ -318,7 +317,7 @@ impl Conversation {
         }
     }
 
-    /// Runs code, and tells its events. Returns the last one.
+    /// Runs code and sends its events. Returns the last message.
     async fn run(&mut self, id: Option<Value>, fields: Value) -> Result<Vec<u8>, Gone> {
         let begun = read(MESSAGE, fields)
             .and_then(|request: RunRequest| request.new_run(true))
@@ -335,8 +334,8 @@ impl Conversation {
         let started = loop {
             tokio::select! {
                 started = &mut starting => break started,
-                turn = self.socket.turn() => if self.take(turn).await? == Taken::Interrupt {
-                    // It waits for its turn, and takes none now.
+                event = self.socket.next_event() => if self.take(event).await? == Taken::Interrupt {
+                    // The request was interrupted while it was queued.
                     return Ok(ended(id, Execution::interrupted()));
                 }
             }
@@ -348,19 +347,19 @@ impl Conversation {
         let result = loop {
             tokio::select! {
                 biased;
-                // First, so that the run has begun before an interrupt.
+                // Polled first, so that the run has started before an interrupt.
                 result = &mut result => break result,
-                turn = self.socket.turn() => {
-                    self.take(turn).await?;
+                event = self.socket.next_event() => {
+                    self.take(event).await?;
                 }
                 Some(event) = events.next(), if self.socket.has_room() => {
-                    self.socket.send(told(event, id.clone()));
+                    self.socket.send(to_message(event, id.clone()));
                 }
             }
         };
-        // After its answer nothing more is said by the run.
+        // No event follows the result.
         while let Some(event) = events.try_next() {
-            self.socket.deliver(told(event, id.clone())).await.ok_or(Gone)?;
+            self.socket.deliver(to_message(event, id.clone())).await.ok_or(Gone)?;
         }
         Ok(match result {
             Ok(execution) => ended(id, fit_message(fit(&self.node, &same, execution))),
@@ -368,12 +367,12 @@ impl Conversation {
         })
     }
 
-    /// Takes what comes while code runs.
-    async fn take(&mut self, turn: Turn) -> Result<Taken, Gone> {
-        let text = match turn {
-            Turn::Message(text) => text,
-            Turn::Sent => return Ok(Taken::Nothing),
-            Turn::Gone => return Err(Gone),
+    /// Handles a message during a run.
+    async fn take(&mut self, event: SocketEvent) -> Result<Taken, Gone> {
+        let text = match event {
+            SocketEvent::Message(text) => text,
+            SocketEvent::Sent => return Ok(Taken::Nothing),
+            SocketEvent::Gone => return Err(Gone),
         };
         let problem = match Message::read(&text).await {
             Ok(message) if matches!(message.kind.as_str(), "interrupt" | "tool_result") => {
@@ -383,7 +382,7 @@ impl Conversation {
                     None => return Ok(Taken::Nothing),
                 }
             }
-            // What it is will be seen when its turn comes.
+            // Validated when its turn comes.
             Ok(_) | Err(_) => {
                 return self.socket.keep_message(text).map(|()| Taken::Nothing).ok_or(Gone);
             }
@@ -393,14 +392,14 @@ impl Conversation {
     }
 }
 
-/// What has come while code runs.
+/// The effect of a message during a run.
 #[derive(PartialEq)]
 enum Taken {
     Interrupt,
     Nothing,
 }
 
-/// What a client is told, with its name for the request.
+/// A message with the id of its request.
 #[derive(Serialize)]
 struct WithId<T> {
     #[serde(flatten)]
@@ -414,7 +413,7 @@ struct WithId<T> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Answer {
     Session {
-        /// By a name of its own, because the message may have an `id`.
+        /// Not `id`, because the message may have one.
         session: String,
         created_at: f64,
         ttl: f64,
@@ -430,31 +429,31 @@ enum Answer {
     },
 }
 
-/// What has come of a request.
+/// The result of a request.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Done {
     Value(Plain),
     Variables(Vec<Variable>),
-    /// Whether there was what was deleted.
+    /// Whether the deleted object existed.
     Was(bool),
     Nothing,
 }
 
-fn told(what: impl Into<EventMessage>, id: Option<Value>) -> Vec<u8> {
+fn to_message(what: impl Into<EventMessage>, id: Option<Value>) -> Vec<u8> {
     json(WithId { what: what.into(), id: id.map(Plain) })
 }
 
-/// The last message of a run.
+/// Returns the last message of a run.
 fn ended(id: Option<Value>, execution: Execution) -> Vec<u8> {
-    told(EventMessage::End { execution: Box::new(execution) }, id)
+    to_message(EventMessage::End { execution: Box::new(execution) }, id)
 }
 
 fn failed(id: Option<Value>, problem: &Problem) -> Vec<u8> {
-    told(EventMessage::Error { problem: problem.told() }, id)
+    to_message(EventMessage::Error { problem: problem.to_body() }, id)
 }
 
-/// Returns the code with which a socket is closed because of a problem.
+/// Returns the close code for a problem.
 fn code(problem: &Problem) -> CloseCode {
     CloseCode::try_from(PRIVATE_CODES + problem.status().as_u16())
         .unwrap_or(CloseCode::POLICY_VIOLATION)

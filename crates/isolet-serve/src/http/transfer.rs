@@ -1,5 +1,4 @@
-//! The bytes of a request's body and of its answer, as they come and go: what is under way counts
-//! for its tenant.
+//! Charges the bytes of requests and answers to their tenant while they are transferred.
 
 use std::error::Error;
 use std::fmt;
@@ -16,42 +15,42 @@ use tokio::time::timeout;
 
 use super::MAX_BODY_BYTES;
 use super::problem::Problem;
-use isolet_service::node::{Asked, Charge};
+use isolet_service::node::{Charge, RequestPermit};
 
-/// How long, and how much, a client may still send after it was refused. Who is sending reads no
-/// answer, and would find the connection reset instead.
+/// How long, and how much, a refused client may continue to send. A client that is sending does not
+/// read the answer; closing the connection would reset it.
 const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = MAX_BODY_BYTES;
 
-/// How long a client may send nothing of a body that it has begun.
+/// The longest pause of a client in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How much of an answer leaves at a time. The rest stays counted.
+/// The size of the pieces in which an answer is sent. Unsent pieces stay charged.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// What counts a request and its bytes. Requests have one among their extensions.
+/// The charge of a request. It is among the request's extensions.
 #[derive(Clone)]
 pub(super) struct Transfer {
     charge: Arc<Mutex<Charge>>,
-    _asked: Arc<Asked>,
+    _permit: Arc<RequestPermit>,
 }
 
 impl Transfer {
-    pub(super) fn new(charge: Charge, asked: Arc<Asked>) -> Self {
-        Self { charge: Arc::new(Mutex::new(charge)), _asked: asked }
+    pub(super) fn new(charge: Charge, permit: Arc<RequestPermit>) -> Self {
+        Self { charge: Arc::new(Mutex::new(charge)), _permit: permit }
     }
 
     pub(super) fn charge(&self) -> MutexGuard<'_, Charge> {
         self.charge.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes more bytes.
+    /// Charges more bytes.
     pub(super) fn take(&self, bytes: usize) -> Result<(), Problem> {
         self.charge().take(bytes as u64).map_err(Problem::from)
     }
 }
 
-/// Why a body is not read on.
+/// A body was refused.
 #[derive(Debug)]
 struct Refused(Problem);
 
@@ -63,7 +62,7 @@ impl fmt::Display for Refused {
 
 impl Error for Refused {}
 
-/// Returns the problem that an error of reading a body comes from.
+/// Returns the problem that caused an error of reading a body.
 pub(super) fn problem(error: &(dyn Error + 'static)) -> Problem {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -105,13 +104,13 @@ pub(super) async fn read(mut body: Body) -> Result<Bytes, Problem> {
     Ok(if all.is_empty() { first } else { all.into() })
 }
 
-/// Waits for a part of a body.
+/// Waits for a part of a body, up to the longest pause.
 pub(super) async fn in_time<T>(part: impl Future<Output = T>) -> Result<T, Problem> {
     timeout(SILENCE, part).await.map_err(|_| Problem::too_slow(SILENCE.as_secs()))
 }
 
-/// The body of a request. What nobody has read of it when it is dropped is read and thrown away, so
-/// that its client gets to read the answer.
+/// The body of a request. When dropped, it reads and discards the rest, so that the client gets to
+/// read the answer.
 pub(super) struct Upload {
     body: Body,
     lingers: bool,
@@ -175,20 +174,20 @@ impl Drop for Upload {
     }
 }
 
-/// The body of an answer, in pieces. What its client has not read counts for its tenant.
+/// The body of an answer, in pieces. Unsent bytes are charged to the tenant.
 pub(super) struct Download {
     body: Body,
-    /// What is left of the part that is being sent.
+    /// The unsent rest of the current part.
     rest: Bytes,
     charge: Charge,
-    _asked: Arc<Asked>,
+    _permit: Arc<RequestPermit>,
 }
 
 impl Download {
-    pub(super) fn new(body: Body, mut charge: Charge, asked: Arc<Asked>) -> Self {
-        // From now on, and not only from when it begins to be sent.
+    pub(super) fn new(body: Body, mut charge: Charge, permit: Arc<RequestPermit>) -> Self {
+        // From here on, not from the start of sending.
         charge.note(body.size_hint().lower());
-        Self { body, rest: Bytes::new(), charge, _asked: asked }
+        Self { body, rest: Bytes::new(), charge, _permit: permit }
     }
 }
 

@@ -1,5 +1,5 @@
-//! WebSockets: the handshake, and messages of text both ways. A peer that does not read makes its
-//! sender wait, and one that is not heard of is taken for gone.
+//! WebSockets: the handshake and text messages. Sending waits for a peer that does not read, and a
+//! connection on which nothing arrives is closed.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -32,22 +32,22 @@ use super::problem::Problem;
 use super::transfer::Transfer;
 use isolet_service::node::Node;
 
-/// What a server appends to a client's key (RFC 6455, section 1.3).
+/// The GUID that a server appends to the client's key (RFC 6455, section 1.3).
 const ACCEPT_SUFFIX: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// How many messages of a client wait for their turn.
+/// The maximum number of a client's queued messages.
 const MAX_WAITING: usize = 16;
 
-/// How many answers to pings wait for the peer to read.
+/// The maximum number of queued pongs.
 const MAX_PONGS: usize = 16;
 
-/// The longest time between two pings. Proxies close connections that are silent for a minute.
+/// The longest time between pings. Proxies close connections that are silent for a minute.
 const PING_EVERY: Duration = Duration::from_secs(20);
 
-/// How long the end of a connection may take.
+/// The timeout of the closing handshake.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The most bytes of the reason for a close.
+/// The maximum length of a close reason, in bytes.
 const MAX_REASON_BYTES: usize = 123;
 
 /// A request for a WebSocket.
@@ -85,8 +85,8 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
     }
 }
 
-/// Refuses web pages of other hosts. Browsers send what they know of a user's password with
-/// WebSockets, and let the page read what comes, whatever its host.
+/// Refuses web pages of other origins. Browsers attach stored credentials to WebSocket requests of
+/// any page, and let the page read the messages.
 fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
     let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
     let origin_host = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
@@ -98,8 +98,7 @@ fn check_origin(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 impl Upgrade {
-    /// Accepts the connection, on which `serve` speaks then. A longer message than `max_bytes` ends
-    /// it.
+    /// Accepts the connection and runs `serve` on it. A message longer than `max_bytes` closes it.
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl Upgrade {
         let Self { connection, accept, transfer } = self;
         tokio::spawn(async move {
             let _held = held;
-            // It fails if the client has gone meanwhile.
+            // Fails if the client has disconnected.
             if let Ok(connection) = connection.await {
                 serve(Socket::new(connection, max_bytes, silence, transfer)).await;
             }
@@ -129,36 +128,36 @@ impl Upgrade {
     }
 }
 
-/// What happens next on a socket.
-pub(super) enum Turn {
-    /// A message has come.
+/// The next event on a socket.
+pub(super) enum SocketEvent {
+    /// A message has arrived.
     Message(Payload),
-    /// There is room for another message.
+    /// Another message can be sent.
     Sent,
-    /// The peer has gone, or has to go.
+    /// The peer has disconnected, or the connection must be closed.
     Gone,
 }
 
-/// A connection that has been accepted.
+/// An accepted connection.
 pub(super) struct Socket {
     stream: WebSocketStream<Metered<TokioIo<Upgraded>>>,
-    /// Counts what has come and not been carried out, and what is being sent.
+    /// Charges received messages that are not carried out yet, and messages being sent.
     meter: Meter,
-    /// The bytes of the message that was taken last, and of the one that is being sent.
+    /// The bytes of the message taken last, and of the message being sent.
     taken: usize,
     sending: usize,
     max_bytes: usize,
-    /// Set while something waits for the peer to read.
+    /// Set while a message waits for the peer to read.
     is_sending: bool,
-    /// How many answers to pings wait for it.
+    /// The number of pongs that wait for the peer to read.
     pongs: usize,
     pings: Interval,
-    /// After how long without a sign of the peer it is taken for gone.
+    /// The connection is closed after this time without anything received.
     silence: Duration,
     heard: Instant,
-    /// Messages whose turn has not come.
+    /// Queued messages.
     waiting: VecDeque<Payload>,
-    /// Why the peer has to go.
+    /// The reason for closing the connection.
     fault: Option<(CloseCode, String)>,
 }
 
@@ -188,52 +187,52 @@ impl Socket {
         }
     }
 
-    /// Whether a message can be [sent](Self::send).
+    /// Returns `true` if a message can be [sent](Self::send).
     pub(super) fn has_room(&self) -> bool {
         !self.is_sending
     }
 
-    /// Begins to send a message, which [`turn`](Self::turn) goes on with.
+    /// Starts to send a message. [`next_event`](Self::next_event) continues.
     pub(super) fn send(&mut self, text: Vec<u8>) {
         self.sending = text.len();
         self.hold();
-        // It fails once the connection is closed, which is what `turn` says then.
+        // Fails once the connection is closed, which `next_event` reports.
         let _ = self.stream.start_send_unpin(Message::text(text));
         self.is_sending = true;
     }
 
-    /// Waits for what happens next. Dropping the future loses nothing.
-    pub(super) async fn turn(&mut self) -> Turn {
+    /// Waits for the next event. Cancel safe.
+    pub(super) async fn next_event(&mut self) -> SocketEvent {
         loop {
             let Self { stream, meter, is_sending, pongs, pings, heard, fault, .. } = self;
             let max_bytes = self.max_bytes;
             let mut link = Link { stream, meter, is_sending, pongs, heard, fault, max_bytes };
-            let turn = tokio::select! {
-                turn = poll_fn(|context| link.poll(context)) => Some(turn),
+            let event = tokio::select! {
+                event = poll_fn(|context| link.poll(context)) => Some(event),
                 _ = pings.tick() => None,
             };
             if self.has_room() && std::mem::take(&mut self.sending) > 0 {
                 self.hold();
             }
-            if let Some(turn) = turn {
-                return turn;
+            if let Some(event) = event {
+                return event;
             }
             if self.heard.elapsed() >= self.silence {
                 let seconds = self.silence.as_secs_f64();
                 let reason = format!("nothing was heard for {seconds} s");
                 self.fault = Some((CloseCode::POLICY_VIOLATION, reason));
-                return Turn::Gone;
+                return SocketEvent::Gone;
             }
-            // What waits to be read is as good as a ping.
+            // A queued message serves as a ping.
             if self.has_room() && self.stream.start_send_unpin(Message::ping("")).is_ok() {
                 self.is_sending = true;
             }
         }
     }
 
-    /// Waits for the next message; `None` if the peer has gone.
+    /// Waits for the next message; `None` if the connection must be closed.
     pub(super) async fn next(&mut self) -> Option<Payload> {
-        // The one before has been carried out.
+        // The previous message has been carried out.
         let waiting = self.waiting.pop_front();
         self.taken = waiting.as_ref().map_or(0, |message| message.len());
         self.hold();
@@ -241,56 +240,56 @@ impl Socket {
             return waiting;
         }
         loop {
-            match self.turn().await {
-                Turn::Message(message) => {
+            match self.next_event().await {
+                SocketEvent::Message(message) => {
                     self.taken = message.len();
                     self.hold();
                     return Some(message);
                 }
-                Turn::Sent => {}
-                Turn::Gone => return None,
+                SocketEvent::Sent => {}
+                SocketEvent::Gone => return None,
             }
         }
     }
 
-    /// Sends a message. Returns `None` if the peer has gone.
+    /// Sends a message. Returns `None` if the connection must be closed.
     pub(super) async fn deliver(&mut self, text: Vec<u8>) -> Option<()> {
         loop {
             if self.has_room() {
                 break;
             }
-            let turn = self.turn().await;
-            self.keep(turn)?;
+            let event = self.next_event().await;
+            self.keep(event)?;
         }
         self.send(text);
         while !self.has_room() {
-            let turn = self.turn().await;
-            self.keep(turn)?;
+            let event = self.next_event().await;
+            self.keep(event)?;
         }
         Some(())
     }
 
-    /// Does something while the peer is there, else returns `None`.
+    /// Does work while the connection is open; otherwise returns `None`.
     pub(super) async fn during<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
                 done = &mut work => return Some(done),
-                turn = self.turn() => self.keep(turn)?,
+                event = self.next_event() => self.keep(event)?,
             }
         }
     }
 
-    /// Keeps a message for its turn. Returns `None` if the peer has gone.
-    fn keep(&mut self, turn: Turn) -> Option<()> {
-        match turn {
-            Turn::Message(message) => self.keep_message(message),
-            Turn::Sent => Some(()),
-            Turn::Gone => None,
+    /// Queues a message. Returns `None` if the connection must be closed.
+    fn keep(&mut self, event: SocketEvent) -> Option<()> {
+        match event {
+            SocketEvent::Message(message) => self.keep_message(message),
+            SocketEvent::Sent => Some(()),
+            SocketEvent::Gone => None,
         }
     }
 
-    /// Keeps a message for its turn. Returns `None` if there are too many.
+    /// Queues a message. Returns `None` if the queue is full.
     pub(super) fn keep_message(&mut self, message: Payload) -> Option<()> {
         let bytes: usize = self.waiting.iter().map(|waiting| waiting.len()).sum();
         if self.waiting.len() == MAX_WAITING || bytes + message.len() > self.max_bytes {
@@ -304,26 +303,26 @@ impl Socket {
         Some(())
     }
 
-    /// Counts the messages that are there.
+    /// Updates the charge of messages.
     fn hold(&self) {
         let waiting: usize = self.waiting.iter().map(|waiting| waiting.len()).sum();
         self.meter.hold((waiting + self.taken + self.sending) as u64);
     }
 
-    /// Ends the connection. A fault of the peer is the reason, if there is one.
+    /// Closes the connection. A fault of the peer replaces the reason.
     pub(super) async fn close(mut self, code: CloseCode, reason: &str) {
         let (code, mut reason) = self.fault.take().unwrap_or((code, reason.to_owned()));
         reason.truncate(reason.floor_char_boundary(MAX_REASON_BYTES));
-        // It is too late if the peer does not read.
+        // Too late if the peer does not read.
         let _ = timeout(FAREWELL, async {
             let _ = self.stream.start_send_unpin(Message::close(Some(code), &reason));
             if self.meter.problem().is_none() {
                 let _ = self.stream.close().await;
             } else {
-                // Its answer may come after what there is no room for.
+                // The close frame may be queued behind a message without room.
                 let _ = self.stream.flush().await;
             }
-            // What is not read would have the kernel take back what the peer has not read.
+            // Unread bytes would make the kernel reset the connection and discard what was sent.
             let (mut connection, mut rest) = (self.stream.into_inner().into_inner(), [0; 8192]);
             let _ = connection.shutdown().await;
             while connection.read(&mut rest).await.is_ok_and(|length| length > 0) {}
@@ -332,7 +331,7 @@ impl Socket {
     }
 }
 
-/// The parts of a socket that reading and writing need.
+/// The fields of a socket that reading and writing need.
 struct Link<'a> {
     stream: &'a mut WebSocketStream<Metered<TokioIo<Upgraded>>>,
     meter: &'a Meter,
@@ -344,13 +343,17 @@ struct Link<'a> {
 }
 
 impl Link<'_> {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Turn> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<SocketEvent> {
         loop {
             if *self.is_sending
                 && let Poll::Ready(flushed) = self.stream.poll_flush_unpin(context)
             {
                 (*self.is_sending, *self.pongs) = (false, 0);
-                return Poll::Ready(if flushed.is_ok() { Turn::Sent } else { Turn::Gone });
+                return Poll::Ready(if flushed.is_ok() {
+                    SocketEvent::Sent
+                } else {
+                    SocketEvent::Gone
+                });
             }
             if *self.pongs == MAX_PONGS {
                 return Poll::Pending;
@@ -367,7 +370,7 @@ impl Link<'_> {
             match next {
                 Some(Ok(message)) if message.is_text() => {
                     self.meter.arrived();
-                    return Poll::Ready(Turn::Message(message.into_payload()));
+                    return Poll::Ready(SocketEvent::Message(message.into_payload()));
                 }
                 Some(Ok(message)) if message.is_ping() => {
                     self.meter.passed(message.as_payload().len());
@@ -385,13 +388,13 @@ impl Link<'_> {
                     let reason = format!("a message: limit {} bytes", self.max_bytes);
                     return self.gone(CloseCode::MESSAGE_TOO_BIG, reason);
                 }
-                _ => return Poll::Ready(Turn::Gone),
+                _ => return Poll::Ready(SocketEvent::Gone),
             }
         }
     }
 
-    fn gone(&mut self, code: CloseCode, reason: String) -> Poll<Turn> {
+    fn gone(&mut self, code: CloseCode, reason: String) -> Poll<SocketEvent> {
         *self.fault = Some((code, reason));
-        Poll::Ready(Turn::Gone)
+        Poll::Ready(SocketEvent::Gone)
     }
 }

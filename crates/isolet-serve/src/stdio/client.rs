@@ -1,4 +1,4 @@
-//! The client on standard output: writes replies and events as frames.
+//! The client on standard output: writes answers and events as frames.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use isolet_service::core::{Display, Failure, FailureKind, Kept, Listener, Owner,
 use isolet_support::audit_line;
 use isolet_support::frames::{self, Frame, MAX_BYTES};
 
-/// Standard output, on which frames do not mix.
+/// Standard output, locked for each frame.
 pub(super) struct Stdout {
     wire: Wire,
     turn: Mutex<()>,
@@ -22,13 +22,13 @@ impl Stdout {
         Self { wire, turn: Mutex::default() }
     }
 
-    /// Says why the connection ends.
+    /// Sends the reason for ending the connection.
     pub(super) fn fatal(&self, reason: &str) {
-        // What does not fit into a frame is no reason.
+        // Fails only if the reason exceeds a frame.
         let _ = self.send(&("fatal", reason));
     }
 
-    /// Writes a message. Fails with the reason if it is too long.
+    /// Writes a message. Fails with the reason if it exceeds a frame.
     fn send(&self, message: &impl Serialize) -> Result<(), String> {
         let mut frame = Frame::default();
         self.wire.encode(message, frame.body())?;
@@ -43,14 +43,14 @@ impl Stdout {
         Ok(())
     }
 
-    /// Writes an event. One that does not fit into a frame is left out: its run has the same in its
-    /// result, within its limits.
-    fn tell(&self, message: &impl Serialize) {
+    /// Writes an event. One that exceeds a frame is dropped: the result of its run has the same
+    /// data, within its limits.
+    fn send_or_drop(&self, message: &impl Serialize) {
         let _ = self.send(message);
     }
 }
 
-/// Ends the process, because nobody reads its output any more.
+/// Exits the process, because its output is closed.
 fn gone(error: &io::Error) -> ! {
     let is_expected = error.kind() == io::ErrorKind::BrokenPipe;
     crate::ending::end(if is_expected { 0 } else { crate::ending::FAILED })
@@ -72,11 +72,11 @@ impl Stdout {
                 ),
                 session_alive: true,
             };
-            self.tell(&("error", request, failure));
+            self.send_or_drop(&("error", request, failure));
         }
     }
 
-    /// Returns what answers a request.
+    /// Creates the reply of a request.
     pub(super) fn answers<T: Serialize + Send + 'static>(
         self: &Arc<Self>,
         request: i64,
@@ -84,7 +84,7 @@ impl Stdout {
         self.answers_as(request, |answer| answer)
     }
 
-    /// Returns what answers a request in a form of its own.
+    /// Creates the reply of a request, whose answer `form` converts.
     pub(super) fn answers_as<T: Send + 'static, A: Serialize>(
         self: &Arc<Self>,
         request: i64,
@@ -95,14 +95,14 @@ impl Stdout {
     }
 }
 
-/// The client as it hears of a run, by the number of its request.
-pub(super) struct Hears {
+/// The listener of a run, which is named by the number of its request.
+pub(super) struct RunListener {
     pub(super) client: Arc<Stdout>,
     pub(super) session: i64,
     pub(super) run: i64,
 }
 
-impl Listener for Hears {
+impl Listener for RunListener {
     fn has_room(&self) -> bool {
         true
     }
@@ -112,38 +112,38 @@ impl Listener for Hears {
             Stream::Stderr => 2,
             _ => 1,
         };
-        self.client.tell(&("output", self.run, stream, text));
+        self.client.send_or_drop(&("output", self.run, stream, text));
     }
 
     fn display(&self, display: Display) {
-        self.client.tell(&("display", self.run, display));
+        self.client.send_or_drop(&("display", self.run, display));
     }
 
     fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
         let arguments = Plain(arguments);
-        self.client.tell(&("call", call, self.session, self.run, tool, arguments));
+        self.client.send_or_drop(&("call", call, self.session, self.run, tool, arguments));
         Some(Kept(None))
     }
 
     fn uncall(&self, call: u64) {
-        self.client.tell(&("uncall", call));
+        self.client.send_or_drop(&("uncall", call));
     }
 }
 
-/// The client as the owner of a session, or of a sandbox's accesses in none.
-pub(super) struct Owns {
+/// The owner of a session, or of accesses without a session.
+pub(super) struct ClientOwner {
     pub(super) client: Arc<Stdout>,
     pub(super) sandbox: i64,
     pub(super) session: i64,
 }
 
-impl Owner for Owns {
+impl Owner for ClientOwner {
     fn name(&self) -> String {
         self.session.to_string()
     }
 
     fn audit(&self, event: &AuditEvent) {
-        self.client.tell(&("audit", self.sandbox, self.session, audit_line::line(event)));
+        self.client.send_or_drop(&("audit", self.sandbox, self.session, audit_line::line(event)));
     }
 
     fn may_access(&self) -> Result<(), String> {
@@ -152,6 +152,6 @@ impl Owner for Owns {
 
     fn listener(&self) -> Option<Arc<dyn Listener>> {
         let (client, session) = (Arc::clone(&self.client), self.session);
-        Some(Arc::new(Hears { client, session, run: 0 }))
+        Some(Arc::new(RunListener { client, session, run: 0 }))
     }
 }

@@ -1,7 +1,7 @@
-//! Where threads wait for the client's next message, one of which passes for each.
+//! A gate at which threads wait for the client's next message; one thread passes for each.
 //!
-//! The system wakes only that thread. If the threads waited for a lock that the reading one holds,
-//! each message would wake two: one to read it, and one to wait for the next.
+//! The kernel wakes only that thread. With a lock around reading, each message would wake two: one
+//! to read it, and one to wait for the next.
 
 use std::fs::File;
 use std::io;
@@ -12,17 +12,17 @@ use rustix::io::Errno;
 
 pub(super) struct Gate {
     input: File,
-    /// `None` for an input that is always ready, such as a file.
+    /// `None` for an input that is always readable, such as a file.
     epoll: Option<OwnedFd>,
 }
 
-/// The input is announced once, to one thread, until the gate is opened again.
+/// The input is reported once, to one thread, until the gate is opened again.
 const ONCE: EventFlags = EventFlags::IN.union(EventFlags::ONESHOT);
 
 const ONLY: EventData = EventData::new_u64(0);
 
 impl Gate {
-    /// Makes an open gate.
+    /// Creates an open gate.
     pub(super) fn new(input: File) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let epoll = match epoll::add(&epoll, &input, ONLY, ONCE) {
@@ -33,7 +33,7 @@ impl Gate {
         Ok(Self { input, epoll })
     }
 
-    /// Waits until there is something to read, or the end of the input.
+    /// Waits until the input is readable, or ends.
     pub(super) fn pass(&self) -> io::Result<()> {
         let Some(epoll) = &self.epoll else { return Ok(()) };
         let mut events = Vec::with_capacity(1);
@@ -45,7 +45,7 @@ impl Gate {
         }
     }
 
-    /// Lets the next thread pass, when there is something more to read.
+    /// Lets the next thread pass once the input is readable.
     pub(super) fn open(&self) -> io::Result<()> {
         let Some(epoll) = &self.epoll else { return Ok(()) };
         Ok(epoll::modify(epoll, &self.input, ONLY, ONCE)?)

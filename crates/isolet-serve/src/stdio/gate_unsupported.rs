@@ -1,4 +1,5 @@
-//! The gate of systems without `epoll`: it is always open. Threads wait for the one that reads.
+//! A gate for systems without `epoll`. It is always open; threads wait for the lock of the reading
+//! one.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! The messages of a client: from lists of plain values to requests of the service.
+//! Decodes a client's messages, which are lists of plain values, into requests for the service.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use isolet::{ToolError, Value};
 use serde::Deserialize;
 
 use super::PROTOCOL;
-use super::client::{Hears, Stdout};
+use super::client::{RunListener, Stdout};
 use isolet_service::core::{
     Answer, Command, Failure, Plain, Policy, Run, RunOptions, SubmitEntry, ToolEntry,
 };
@@ -28,14 +28,14 @@ pub(super) enum Message {
     Shutdown {
         number: i64,
     },
-    /// A request that cannot be one.
+    /// A request that cannot be carried out.
     Wrong {
         number: i64,
         failure: Failure,
     },
 }
 
-/// What a client asks for, by the numbers that it has chosen.
+/// A client's request, with the numbers that it has chosen.
 pub(super) enum Request {
     /// Make a sandbox.
     Sandbox { sandbox: i64, policy: Result<Box<Policy>, Failure> },
@@ -45,9 +45,9 @@ pub(super) enum Request {
     Prewarm { sandbox: i64, count: usize },
     /// Start a session.
     Session { session: i64, sandbox: i64, inputs: Vec<(String, Value)> },
-    /// Have a session go on that was saved to a file.
+    /// Restore a session from a file.
     Restore { session: i64, sandbox: i64, path: String },
-    /// Do something in a session, in its turn.
+    /// Carry out a command in a session.
     InSession { session: i64, command: Command },
     /// Copy a session.
     Fork { session: i64, copy: i64 },
@@ -61,13 +61,13 @@ pub(super) enum Request {
     Kill { session: i64 },
 }
 
-/// What the first message says, in any version of the protocol.
+/// The first message, in any version of the protocol.
 #[derive(Deserialize)]
 struct AnyHello {
     protocol: i64,
 }
 
-/// What a client says of itself.
+/// The first message of this version.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Hello {
@@ -77,13 +77,13 @@ struct Hello {
     _client: Option<String>,
 }
 
-/// The arguments of a message that are still to be read.
+/// The unread arguments of a message.
 struct Arguments(std::vec::IntoIter<Value>);
 
-/// What an argument is not.
+/// A description of the wrong argument.
 type Mismatch = String;
 
-/// Why a message is no request.
+/// Why a message is invalid.
 enum Wrong {
     Mismatch(Mismatch),
     Failure(Failure),
@@ -102,7 +102,7 @@ impl From<Failure> for Wrong {
 }
 
 impl Message {
-    /// Reads a message of a client. An error means that it is not even a request with a number.
+    /// Decodes a message. Fails if it has no request number to answer to.
     pub(super) fn read(message: Value, client: &Arc<Stdout>) -> Result<Self, String> {
         let Value::List(items) = message else {
             return Err(format!("a message is {}, and has to be a list", message.type_name()));
@@ -122,13 +122,14 @@ impl Message {
         })
     }
 
-    /// Returns what a message stands for of which only this can be read.
+    /// Returns the message for a request of which only the operation and the number could be
+    /// decoded.
     pub(super) fn unreadable(operation: &str, number: i64, reason: &str) -> Self {
         Self::wrong(operation, number, &format!("the message cannot be read: {reason}"))
     }
 
-    /// Returns what a wrong message stands for. The guest waits for an answer, and is told of a
-    /// wrong one.
+    /// Returns the message for an invalid request. A tool call's invalid answer becomes an
+    /// exception of the tool, because the guest waits for it.
     fn wrong(operation: &str, number: i64, reason: &str) -> Self {
         let text = format!("`{operation}`: {reason}");
         match (operation, u64::try_from(number)) {
@@ -151,7 +152,7 @@ impl Message {
                 let any: Result<AnyHello, _> = isolet::from_value(fields.clone());
                 let AnyHello { protocol } =
                     any.map_err(|_| "the int `protocol` is missing".to_owned())?;
-                // Another version may have other keys.
+                // Other versions may have other keys.
                 if protocol == PROTOCOL {
                     let read: Result<Hello, _> = isolet::from_value(fields);
                     read.map_err(|error| error.to_string())?;
@@ -202,7 +203,7 @@ impl Message {
     }
 }
 
-/// Reads a command for a session, whose answer goes to the client by the number of its request.
+/// Decodes a command for a session, which answers the request of this number.
 fn command(
     name: &str,
     rest: &mut Arguments,
@@ -218,7 +219,7 @@ fn command(
                 inputs: rest.variables("INPUTS")?,
                 options: rest.last(RunOptions::read)?,
             },
-            listener: Arc::new(Hears { client: Arc::clone(client), session, run: number }),
+            listener: Arc::new(RunListener { client: Arc::clone(client), session, run: number }),
             reply: client.answers(number),
         },
         "set" => Command::Set {
@@ -289,7 +290,7 @@ fn list_of_texts(value: &Value, what: &str) -> Result<Vec<String>, Mismatch> {
 }
 
 impl Arguments {
-    /// Fails if there are arguments that nobody has read.
+    /// Fails if there are unread arguments.
     fn check_end(&self) -> Result<(), Mismatch> {
         match self.0.len() {
             0 => Ok(()),
@@ -298,12 +299,12 @@ impl Arguments {
         }
     }
 
-    /// Takes the next argument; `None` stands for those that were left out.
+    /// Takes the next argument; omitted ones are `None`.
     fn next(&mut self) -> Value {
         self.0.next().unwrap_or_default()
     }
 
-    /// Takes the last argument, which has to be what `read` makes of it.
+    /// Takes the last argument and converts it with `read`.
     fn last<T>(&mut self, read: impl FnOnce(Value) -> Result<T, Failure>) -> Result<T, Wrong> {
         let value = self.next();
         self.check_end()?;
@@ -329,7 +330,7 @@ impl Arguments {
         list_of_texts(&self.next(), what)
     }
 
-    /// Takes what an exception is made of.
+    /// Takes the fields of an exception.
     fn tool_error(&mut self) -> Result<ToolError, Mismatch> {
         let error = ToolError::new(self.text("TYPE")?, self.text("TEXT")?);
         let bases = self.optional_texts("BASES")?;
@@ -357,7 +358,7 @@ impl Arguments {
         }
     }
 
-    /// Takes a dict of variables, which may be missing.
+    /// Takes an optional dict of variables.
     fn variables(&mut self, what: &str) -> Result<Vec<(String, Value)>, Mismatch> {
         let item = |(name, value)| match name {
             Value::Str(name) => Ok((name, value)),

@@ -1,4 +1,4 @@
-//! `isolet serve --stdio`: the service on standard input and output, one frame a message. See
+//! `isolet serve --stdio`: the service on standard input and output, one frame per message. See
 //! `docs/reference/protocol.md`.
 
 mod client;
@@ -28,23 +28,23 @@ use isolet_support::frames::Input;
 /// The version of the protocol.
 const PROTOCOL: i64 = 1;
 
-/// How many threads wait for messages at most.
+/// The maximum number of threads that wait for messages.
 const WAITING_THREADS: usize = 2;
 
-/// Serves one client, which is the process that has started this one, until its input ends or it
-/// asks for the end: then the process exits. `engines` makes the engines of its sessions.
+/// Serves one client, the parent process, until its input ends or it asks for the end, and then
+/// exits the process. `engines` creates the engines.
 ///
 /// # Errors
 ///
-/// Fails if `engines` does, or standard input cannot be awaited.
+/// Fails if `engines` does, or standard input cannot be polled.
 pub fn serve(
     wire: Wire,
     engines: impl FnOnce() -> Result<Engines>,
 ) -> Result<std::convert::Infallible> {
     parent::end_with_it()?;
     let engines = engines()?;
-    // Ctrl-C at a terminal reaches this process, too. The client decides what it means, unless it
-    // is outside of the container whose first process this is.
+    // Ctrl-C at a terminal also signals this process. The client decides what it means, unless this
+    // is the first process of a container.
     if !rustix::process::getpid().is_init() {
         ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
     }
@@ -62,42 +62,42 @@ pub fn serve(
         waiting: AtomicUsize::new(0),
     });
     connection.add_thread()?;
-    // One of its threads ends the process.
+    // One of the threads exits the process.
     loop {
         std::thread::park();
     }
 }
 
-/// The client's end of the pipes. Threads take turns: one reads a message, and goes on to do what
-/// it says while the next one waits for another message.
+/// The client's end of the pipes. Threads take turns: one reads a message and carries it out, while
+/// the next one waits for another message.
 struct Connection {
     wire: Wire,
     client: Arc<Stdout>,
     numbers: Arc<Numbers>,
     gate: Gate,
     input: Mutex<Reading>,
-    /// The number of threads that wait for their turn, or read.
+    /// The number of threads that wait for their turn or read.
     waiting: AtomicUsize,
 }
 
 struct Reading {
     input: Input<File>,
     has_greeted: bool,
-    /// Set when a thread is about to end the process.
+    /// Set when a thread is about to exit the process.
     is_over: bool,
 }
 
-/// What a message leads to.
+/// The next step after a message.
 enum Step {
-    /// Nothing more.
+    /// Read the next message.
     Next,
     /// Work for this thread.
     Work(Work),
     /// An answer.
     Reply(i64, Result<Greeted, Failure>),
-    /// The end, after this answer.
+    /// Exit, after this answer.
     End(Option<(i64, Result<(), Failure>)>),
-    /// The end, because of the client.
+    /// Exit, because of the client's error.
     Fatal(String),
 }
 
@@ -109,7 +109,7 @@ struct Greeted {
 }
 
 impl Connection {
-    /// Reads messages and carries them out, until the process ends.
+    /// Reads messages and carries them out, until the process exits.
     fn run(self: &Arc<Self>) {
         loop {
             self.waiting.fetch_add(1, Ordering::Relaxed);
@@ -120,9 +120,9 @@ impl Connection {
                     None => return,
                 }
             };
-            // Another thread has to read meanwhile: answers of tools, interrupts.
+            // Another thread has to read tool answers and interrupts.
             if self.waiting.fetch_sub(1, Ordering::Relaxed) == 1 {
-                // Without another thread, this one reads again when it has done its work.
+                // Without another thread, this one continues to read after its work.
                 let _ = self.add_thread();
             }
             match step {
@@ -139,7 +139,7 @@ impl Connection {
                 Step::Fatal(reason) => {
                     self.numbers.end();
                     self.client.fatal(&reason);
-                    // If standard error is closed, the client alone is told.
+                    // If standard error is closed, only the client gets the reason.
                     let _ = writeln!(io::stderr(), "error: {reason}");
                     end(FAILED);
                 }
@@ -157,7 +157,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for a message and reads it. Returns `None` when another thread ends the process.
+    /// Waits for a message and reads it. Returns `None` when another thread exits the process.
     fn next(&self) -> Option<Step> {
         let passed = self.gate.pass();
         let mut reading = self.input.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,7 @@ use isolet::Value;
 use isolet::blocking::block_on;
 use serde::Serialize;
 
-use super::client::{Owns, Stdout};
+use super::client::{ClientOwner, Stdout};
 use super::messages::Request;
 use isolet_service::core::{
     Answer, Command, Failure, Owner, Reply, SandboxEntry, Service, SessionEntry, Terms, Work,
@@ -30,7 +30,7 @@ struct Session {
     sandbox: i64,
 }
 
-/// The answer of a sandbox that was made: an empty dict, which may have keys some day.
+/// The answer to building a sandbox: an empty dict, to which keys may be added.
 #[derive(Serialize)]
 struct Made {}
 
@@ -40,14 +40,14 @@ impl Numbers {
         Arc::new(Self { client, service, sandboxes, sessions })
     }
 
-    /// Answers a call of a tool. Does nothing if the call is over.
+    /// Answers a tool call. Ignored if the call is over.
     pub(super) fn answer(&self, call: u64, answer: Answer) {
         self.service.answer(call, None, answer);
     }
 
-    /// Accepts a request. Returns the work that it is, or `None` if another thread does it.
+    /// Accepts a request. Returns its work, or `None` if another thread does it.
     ///
-    /// Does not wait, and tells the client nothing.
+    /// Does not block, and sends nothing to the client.
     pub(super) fn accept(self: &Arc<Self>, number: i64, request: Request) -> Option<Work> {
         let done = || self.replied(number, Ok(()));
         let accepted = match request {
@@ -109,13 +109,13 @@ impl Numbers {
         accepted.unwrap_or_else(|failure| Some(self.replied(number, Err(failure))))
     }
 
-    /// Ends all sessions: those that are idle in good order, the others at once.
+    /// Ends all sessions: idle ones are closed, busy ones are killed.
     pub(super) fn end_in_order(&self) {
         let all: Vec<_> = lock(&self.sessions).drain().map(|(_, its)| its.entry).collect();
         block_on(join_all(all.iter().map(|entry| entry.end())));
     }
 
-    /// Ends all sessions and their runs at once.
+    /// Kills all sessions.
     pub(super) fn end(&self) {
         for (_, its) in lock(&self.sessions).drain() {
             its.entry.kill();
@@ -152,14 +152,14 @@ impl Numbers {
         })
     }
 
-    /// Returns the work of answering a request that has been carried out.
+    /// Returns the work of answering a request.
     fn replied(&self, number: i64, result: Result<(), Failure>) -> Work {
         let reply = self.client.answers(number);
         Work::Async(Box::pin(async move { reply.send(result) }))
     }
 
     fn owner(&self, sandbox: i64, session: i64) -> Arc<dyn Owner> {
-        Arc::new(Owns { client: Arc::clone(&self.client), sandbox, session })
+        Arc::new(ClientOwner { client: Arc::clone(&self.client), sandbox, session })
     }
 
     fn sandbox(&self, sandbox: i64) -> Result<Arc<SandboxEntry>, Failure> {

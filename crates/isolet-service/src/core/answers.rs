@@ -1,4 +1,4 @@
-//! What a session tells of itself, in the form of all wires.
+//! Descriptions of a session's variables, packages, files and confinement, as all wires send them.
 
 use std::collections::BTreeMap;
 

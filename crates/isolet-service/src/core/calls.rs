@@ -1,4 +1,4 @@
-//! The calls of tools that wait for the client's answer, by the numbers that wires give them.
+//! Tool calls that wait for the client's answer, by the numbers that wires give them.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use super::Listener;
 use super::session::SessionEntry;
 use isolet::internals::lock;
 
-/// What a tool of the client has returned, or the exception that it has raised.
+/// The value that a tool of the client has returned, or the exception that it has raised.
 pub type Answer = Result<Value, ToolError>;
 
-/// The calls that the client has not answered yet.
+/// The unanswered calls.
 #[derive(Default)]
 pub(crate) struct Calls(Mutex<Waiting>);
 
@@ -24,19 +24,19 @@ struct Waiting {
     answers: HashMap<u64, (Arc<SessionEntry>, oneshot::Sender<Answer>)>,
 }
 
-/// A call under way. The client is told when it is dropped without an answer.
+/// An unanswered call. Dropping it tells the client that the call was cancelled.
 pub(crate) struct CallUnderWay {
     number: u64,
     calls: Arc<Calls>,
     listener: Arc<dyn Listener>,
     answer: oneshot::Receiver<Answer>,
-    /// What the listener keeps until the call is over.
+    /// The listener's data, dropped with the call.
     _kept: Option<Box<dyn Any + Send>>,
 }
 
 impl Calls {
-    /// Asks a listener to call a tool, with a number that is not used again. `None` if it asks
-    /// nobody.
+    /// Asks a listener to call a tool, with a new number. `None` if the listener has no client to
+    /// ask.
     pub(crate) fn ask(
         self: &Arc<Self>,
         session: &Arc<SessionEntry>,
@@ -57,7 +57,8 @@ impl Calls {
         Some(CallUnderWay { number, calls: Arc::clone(self), listener, answer, _kept: kept.0 })
     }
 
-    /// Passes an answer on. Returns `false` if nobody waits for it, or not in this session.
+    /// Passes on an answer. Returns `false` if the call is no longer waiting, or belongs to another
+    /// session.
     pub(crate) fn answer(
         &self,
         call: u64,
@@ -71,12 +72,12 @@ impl Calls {
             .is_some_and(|(its, _)| session.is_none_or(|session| Arc::ptr_eq(its, session)));
         let sender = if is_its { waiting.answers.remove(&call) } else { None };
         drop(waiting);
-        // Sending fails if the call was cancelled meanwhile.
+        // Sending fails if the call was cancelled in the meantime.
         sender.is_some_and(|(_, sender)| sender.send(answer).is_ok())
     }
 }
 
-/// What a listener keeps until a call is over.
+/// A listener's data for a call, dropped when the call is over.
 pub struct Kept(pub Option<Box<dyn Any + Send>>);
 
 impl CallUnderWay {

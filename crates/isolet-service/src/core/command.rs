@@ -1,4 +1,4 @@
-//! What a session can be asked to do.
+//! Commands for sessions.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::session::SessionEntry;
 use super::tools::{SubmitEntry, ToolEntry};
 use super::{Execution, Failure, Listener, Reply, Run};
 
-/// What a session is asked to do, and where the answer goes.
+/// A command for a session, with the receiver of its answer.
 pub enum Command {
     Open {
         inputs: Vec<(String, Value)>,
-        /// The file that it was saved to, if it goes on.
+        /// The file to restore the session from.
         from: Option<String>,
         reply: Reply<Confinement>,
     },
@@ -94,7 +94,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Answers that the command fails.
+    /// Answers the command with a failure.
     pub(crate) fn refuse(self, failure: &Failure) {
         self.refused(failure)();
     }

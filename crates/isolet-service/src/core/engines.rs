@@ -1,8 +1,8 @@
-//! The engines of a service, one for each set of packages that images have imported.
+//! The engines of a service, one for each set of imported packages.
 //!
-//! Whoever has one made is its owner. An owner keeps a number of engines, and those not used for
-//! longest go. An owner whose packages take too long when they are imported gets no image for a
-//! while: its sessions load them, and import them in their own time.
+//! The tenant whose request builds an engine is its owner. An owner keeps a number of engines, and
+//! the least recently used ones are dropped. If an owner's packages repeatedly take too long to
+//! import, it gets no images for a while: its sessions load and import the packages themselves.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,41 +15,41 @@ use isolet::{Engine, EngineBuilder, Error, ErrorKind, Isolation, Permissions};
 
 use isolet::internals::lock;
 
-/// The memory of a session, in bytes, from which on its packages may come with an image.
+/// The minimum memory of a session, in bytes, for using an image with its packages.
 pub const IMAGE_MEMORY_BYTES: u64 = 512 << 20;
 
-/// How many sets of packages are kept for an owner.
+/// The maximum number of package sets of one owner.
 const KEPT: usize = 16;
 
-/// How many images of an owner may take too long until it gets no further ones.
+/// The number of an owner's images that may take too long before it gets no more.
 const MOST_LATE: usize = 3;
 
-/// For how long an image is not tried again that took too long.
+/// How long an image that took too long is not tried again.
 const LATE_FOR: Duration = Duration::from_hours(1);
 
-/// How often to look for an engine that somebody else makes.
+/// How often to check whether another thread has finished an engine.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Makes engines, and shares those that are alike.
+/// Builds engines, and shares equal ones.
 pub struct Engines {
     base: EngineBuilder,
     isolation: Isolation,
-    made: Mutex<HashMap<Wanted, Kept>>,
+    made: Mutex<HashMap<EngineKey, CacheEntry>>,
     late: Mutex<HashMap<String, Vec<Late>>>,
 }
 
-/// On what terms a sandbox is made.
+/// The conditions under which a sandbox is built.
 #[derive(Default)]
 pub struct Terms {
-    /// Who has its engine made.
+    /// The owner of its engine.
     pub owner: String,
-    /// How long its packages may be imported for an image; by default as long as code may run.
+    /// The longest time of the imports for an image. Default: as long as code may run.
     pub import_time: Option<Duration>,
-    /// Whether packages that sessions load are resolved before there is one.
+    /// Set if packages that sessions load are resolved before there is a session.
     pub resolves: bool,
-    /// Set once nobody waits for it any more.
+    /// Set once the request was cancelled.
     pub given_up: Option<Arc<AtomicBool>>,
-    /// Kept until it is made.
+    /// Dropped when the sandbox is built.
     pub turn: Option<Box<dyn Any + Send>>,
 }
 
@@ -59,20 +59,20 @@ impl Terms {
     }
 }
 
-/// What distinguishes engines.
+/// The key of an engine.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Wanted {
+pub(crate) struct EngineKey {
     pub(crate) isolation: Isolation,
-    /// Packages and modules that the host trusts as its own code.
+    /// Packages and modules that the host trusts like its own code.
     pub(crate) preload: Vec<String>,
-    /// Packages that it trusts no further than a guest.
+    /// Packages that the host trusts no more than a guest.
     pub(crate) confined: Vec<String>,
     /// Packages that sessions load.
     pub(crate) loaded: Vec<String>,
     pub(crate) sources: Sources,
 }
 
-/// Where packages come from.
+/// The sources of packages.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Sources {
     pub(crate) wheels: Vec<PathBuf>,
@@ -80,78 +80,78 @@ pub(crate) struct Sources {
     pub(crate) offline: bool,
 }
 
-struct Kept {
+struct CacheEntry {
     owner: String,
     used: Instant,
-    place: Arc<Place>,
+    result: Arc<SharedResult>,
 }
 
-/// Where a set of packages is, once it is made. Whoever looks for it there waits for nobody.
+/// The result for a set of packages. Reading a finished result does not wait.
 #[derive(Default)]
-struct Place {
+struct SharedResult {
     made: OnceLock<Made>,
-    /// Held by who makes it.
+    /// Held by the thread that computes the result.
     turn: Mutex<()>,
 }
 
-/// What there is for a set of packages.
+/// The result for a set of packages.
 #[derive(Clone)]
 enum Made {
     Engine(Engine),
     /// No image: sessions load the packages.
     NoImage,
-    /// They were resolved and fetched.
+    /// The packages were resolved and fetched.
     Resolved,
 }
 
 /// A set of packages that took too long.
 struct Late {
     at: Instant,
-    wanted: Wanted,
+    key: EngineKey,
 }
 
 impl Engines {
-    /// Makes engines like `base`, whose isolation is `isolation` unless a policy says otherwise.
+    /// Builds engines like `base`. `isolation` is the default isolation of policies.
     pub fn new(base: EngineBuilder, isolation: Isolation) -> Self {
         Self { base, isolation, made: Mutex::default(), late: Mutex::default() }
     }
 
-    /// Returns where guests run, unless a policy says otherwise.
+    /// Returns the default isolation of policies.
     pub(crate) fn isolation(&self) -> Isolation {
         self.isolation
     }
 
-    /// Returns an engine, and makes it if there is none. `None` if nobody waits for it any more.
+    /// Returns an engine, building it if necessary. `None` if the request was cancelled.
     pub(crate) fn get(
         &self,
-        wanted: &Wanted,
+        key: &EngineKey,
         sources: &Permissions,
         terms: &Terms,
     ) -> Result<Option<Engine>, Error> {
-        let make = || Self::build(wanted, sources, self.base.clone()).map(Made::Engine);
-        Ok(match self.kept(wanted, terms, make)? {
+        let make = || Self::build(key, sources, self.base.clone()).map(Made::Engine);
+        Ok(match self.kept(key, terms, make)? {
             Some(Made::Engine(engine)) => Some(engine),
             _ => None,
         })
     }
 
-    /// Returns an engine whose image has imported packages that are trusted no further than a
-    /// guest. `None` if they have to be loaded: no image can hold them, or it takes too long.
+    /// Returns an engine whose image has imported untrusted packages. `None` if sessions have to
+    /// load them, because no image can hold them or importing takes too long.
     pub(crate) fn imported(
         &self,
-        wanted: &Wanted,
+        key: &EngineKey,
         sources: &Permissions,
         terms: &Terms,
         import_time: Duration,
     ) -> Result<Option<Engine>, Error> {
         let make = || {
-            if !self.may_try(&terms.owner, wanted) {
+            if !self.may_try(&terms.owner, key) {
                 return Ok(Made::NoImage);
             }
             let base = self.base.clone().max_import_time(import_time);
-            match Self::build(wanted, sources, base).map(Made::Engine) {
+            match Self::build(key, sources, base).map(Made::Engine) {
                 Err(error) if error.kind() == ErrorKind::Limit => {
-                    self.note_late(&terms.owner, wanted);
+                    self.note_late(&terms.owner, key);
                     Ok(Made::NoImage)
                 }
                 Err(error) if error.kind() == ErrorKind::Start && !terms.is_given_up() => {
@@ -160,77 +160,81 @@ impl Engines {
                 built => built,
             }
         };
-        Ok(match self.kept(wanted, terms, make)? {
+        Ok(match self.kept(key, terms, make)? {
             Some(Made::Engine(engine)) => Some(engine),
             _ => None,
         })
     }
 
-    /// Has packages resolved that sessions load, unless they were before.
+    /// Resolves packages that sessions load, unless this was done before.
     pub(crate) fn resolved(
         &self,
-        wanted: &Wanted,
+        key: &EngineKey,
         terms: &Terms,
         resolve: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
-        self.kept(wanted, terms, || resolve().map(|()| Made::Resolved)).map(drop)
+        self.kept(key, terms, || resolve().map(|()| Made::Resolved)).map(drop)
     }
 
-    /// Returns whether there is what a sandbox with these packages needs, without waiting.
-    pub(crate) fn has(&self, wanted: &Wanted) -> Option<bool> {
-        let place = lock(&self.made).get(wanted).map(|kept| Arc::clone(&kept.place))?;
-        // Whether there is an engine.
-        place.made.get().map(|made| matches!(made, Made::Engine(_)))
+    /// Returns whether an engine exists for these packages, without waiting; `None` if no result
+    /// exists yet.
+    pub(crate) fn has(&self, key: &EngineKey) -> Option<bool> {
+        let result = lock(&self.made).get(key).map(|kept| Arc::clone(&kept.result))?;
+        // Other results have no engine.
+        result.made.get().map(|made| matches!(made, Made::Engine(_)))
     }
 
-    /// Returns what is kept for a set of packages, or else what `make` makes. `None` if nobody
-    /// waits for it any more.
+    /// Returns the stored result for a set of packages, or computes it with `make`. `None` if the
+    /// request was cancelled.
     fn kept(
         &self,
-        wanted: &Wanted,
+        key: &EngineKey,
         terms: &Terms,
         make: impl FnOnce() -> Result<Made, Error>,
     ) -> Result<Option<Made>, Error> {
-        let place = self.place(wanted, &terms.owner);
-        if let Some(made) = place.made.get() {
+        let result = self.result(key, &terms.owner);
+        if let Some(made) = result.made.get() {
             return Ok(Some(made.clone()));
         }
-        // Who asks for the same one waits for it.
-        let Some(_turn) = turn(&place.turn, terms) else { return Ok(None) };
-        if let Some(made) = place.made.get() {
+        // Requests for the same packages wait for the first one.
+        let Some(_turn) = turn(&result.turn, terms) else { return Ok(None) };
+        if let Some(made) = result.made.get() {
             return Ok(Some(made.clone()));
         }
         let fresh = self.shared(make()?);
-        Ok(Some(place.made.get_or_init(|| fresh).clone()))
+        Ok(Some(result.made.get_or_init(|| fresh).clone()))
     }
 
-    /// Returns the place of a set of packages. Those that its owner has not used for longest go.
-    fn place(&self, wanted: &Wanted, owner: &str) -> Arc<Place> {
+    /// Returns the entry of a set of packages. Drops the least recently used ones of its owner.
+    fn result(&self, key: &EngineKey, owner: &str) -> Arc<SharedResult> {
         let mut all = lock(&self.made);
-        if let Some(kept) = all.get_mut(wanted) {
+        if let Some(kept) = all.get_mut(key) {
             kept.used = Instant::now();
-            return Arc::clone(&kept.place);
+            return Arc::clone(&kept.result);
         }
-        let is_own = |(wanted, kept): &(&Wanted, &Kept)| kept.owner == owner && wanted.may_go();
+        let is_own = |(key, kept): &(&EngineKey, &CacheEntry)| kept.owner == owner && key.may_go();
         while all.iter().filter(is_own).count() >= KEPT {
             let oldest = all.iter().filter(is_own).min_by_key(|(_, kept)| kept.used);
-            let Some(oldest) = oldest.map(|(wanted, _)| wanted.clone()) else { break };
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
             all.remove(&oldest);
         }
-        let place = Arc::<Place>::default();
-        let kept =
-            Kept { owner: owner.to_owned(), used: Instant::now(), place: Arc::clone(&place) };
-        all.insert(wanted.clone(), kept);
-        place
+        let result = Arc::<SharedResult>::default();
+        let kept = CacheEntry {
+            owner: owner.to_owned(),
+            used: Instant::now(),
+            result: Arc::clone(&result),
+        };
+        all.insert(key.clone(), kept);
+        result
     }
 
-    /// Returns the engine of the same image, if there is one: requirements that are written
-    /// differently may be the same packages.
+    /// Returns an existing engine with the same image, if there is one: different requirements may
+    /// resolve to the same packages.
     fn shared(&self, made: Made) -> Made {
         let Made::Engine(engine) = &made else { return made };
         let Some(path) = engine.image_path().map(PathBuf::from) else { return made };
         for kept in lock(&self.made).values() {
-            if let Some(Made::Engine(other)) = kept.place.made.get()
+            if let Some(Made::Engine(other)) = kept.result.made.get()
                 && other.image_path() == Some(path.as_path())
             {
                 return Made::Engine(other.clone());
@@ -239,48 +243,49 @@ impl Engines {
         made
     }
 
-    fn build(wanted: &Wanted, sources: &Permissions, base: EngineBuilder) -> Result<Engine, Error> {
-        let mut builder = base.isolation(wanted.isolation);
-        if !wanted.preload.is_empty() || !wanted.confined.is_empty() {
+    fn build(key: &EngineKey, sources: &Permissions, base: EngineBuilder) -> Result<Engine, Error> {
+        let mut builder = base.isolation(key.isolation);
+        if !key.preload.is_empty() || !key.confined.is_empty() {
             builder = builder.packages_from(sources);
         }
-        if !wanted.confined.is_empty() {
+        if !key.confined.is_empty() {
             builder = builder.confine_preloaded().replace_damaged_image();
         }
-        for package in wanted.preload.iter().chain(&wanted.confined) {
+        for package in key.preload.iter().chain(&key.confined) {
             builder = builder.preload(package)?;
         }
         builder.build()
     }
 
-    /// Returns whether an image of an owner may be tried.
-    fn may_try(&self, owner: &str, wanted: &Wanted) -> bool {
+    /// Returns `true` if building an image for this owner may be tried.
+    fn may_try(&self, owner: &str, key: &EngineKey) -> bool {
         let mut late = lock(&self.late);
         let Some(own) = late.get_mut(owner) else { return true };
         own.retain(|late| late.at.elapsed() < LATE_FOR);
-        own.len() < MOST_LATE && own.iter().all(|late| late.wanted != *wanted)
+        own.len() < MOST_LATE && own.iter().all(|late| late.key != *key)
     }
 
-    fn note_late(&self, owner: &str, wanted: &Wanted) {
-        let late = Late { at: Instant::now(), wanted: wanted.clone() };
+    fn note_late(&self, owner: &str, key: &EngineKey) {
+        let late = Late { at: Instant::now(), key: key.clone() };
         lock(&self.late).entry(owner.to_owned()).or_default().push(late);
     }
 }
 
-impl Wanted {
-    /// Whether it goes when it was not used for long. What the operator has named stays.
+impl EngineKey {
+    /// Returns `true` if it may be dropped when unused. Packages of the operator's configuration
+    /// stay.
     fn may_go(&self) -> bool {
         !self.confined.is_empty() || !self.loaded.is_empty()
     }
 }
 
-/// Waits for what somebody else may be making. `None` if nobody waits for it any more.
-fn turn<'a, T>(place: &'a Mutex<T>, terms: &Terms) -> Option<MutexGuard<'a, T>> {
+/// Waits for another thread that may be computing the result. `None` if the request was cancelled.
+fn turn<'a, T>(mutex: &'a Mutex<T>, terms: &Terms) -> Option<MutexGuard<'a, T>> {
     loop {
         if terms.is_given_up() {
             return None;
         }
-        match place.try_lock() {
+        match mutex.try_lock() {
             Ok(guard) => return Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
@@ -296,8 +301,8 @@ mod tests {
         Engines::new(Engine::builder(), Isolation::Process)
     }
 
-    fn wanted(package: usize) -> Wanted {
-        Wanted {
+    fn key(package: usize) -> EngineKey {
+        EngineKey {
             isolation: Isolation::Process,
             preload: Vec::new(),
             confined: vec![format!("p{package}")],
@@ -310,17 +315,17 @@ mod tests {
     fn images_that_take_too_long_are_not_tried_again_and_soon_none_of_their_owner_is() {
         let engines = engines();
         for nth in 0..MOST_LATE {
-            assert!(engines.may_try("a", &wanted(nth)));
-            engines.note_late("a", &wanted(nth));
-            assert!(!engines.may_try("a", &wanted(nth)));
+            assert!(engines.may_try("a", &key(nth)));
+            engines.note_late("a", &key(nth));
+            assert!(!engines.may_try("a", &key(nth)));
         }
-        assert!(!engines.may_try("a", &wanted(MOST_LATE)));
-        assert!(engines.may_try("b", &wanted(0)));
+        assert!(!engines.may_try("a", &key(MOST_LATE)));
+        assert!(engines.may_try("b", &key(0)));
         // After a while they are.
         for late in lock(&engines.late).get_mut("a").unwrap() {
             late.at = late.at.checked_sub(LATE_FOR).unwrap();
         }
-        assert!(engines.may_try("a", &wanted(0)));
+        assert!(engines.may_try("a", &key(0)));
     }
 
     #[test]
@@ -328,7 +333,7 @@ mod tests {
         let (engines, terms) = (engines(), Terms { owner: "a".to_owned(), ..Terms::default() });
         let other = Terms { owner: "b".to_owned(), ..Terms::default() };
         let note = |nth, terms: &Terms| {
-            engines.kept(&wanted(nth), terms, || Ok(Made::NoImage)).unwrap().unwrap();
+            engines.kept(&key(nth), terms, || Ok(Made::NoImage)).unwrap().unwrap();
         };
         note(1000, &other);
         for nth in 0..2 * KEPT {
@@ -337,28 +342,28 @@ mod tests {
         }
         let all = lock(&engines.made);
         assert_eq!(all.len(), KEPT + 1);
-        assert!([0, 1000, 2 * KEPT - 1].iter().all(|nth| all.contains_key(&wanted(*nth))));
-        assert!(!all.contains_key(&wanted(1)));
+        assert!([0, 1000, 2 * KEPT - 1].iter().all(|nth| all.contains_key(&key(*nth))));
+        assert!(!all.contains_key(&key(1)));
     }
 
     #[test]
     fn who_has_given_up_waits_for_nothing() {
         let (engines, flag) = (engines(), Arc::new(AtomicBool::new(true)));
         let terms = Terms { given_up: Some(flag), ..Terms::default() };
-        let place = engines.place(&wanted(0), "a");
-        let _made_by_another = lock(&place.turn);
-        let made = engines.kept(&wanted(0), &terms, || Ok(Made::NoImage));
+        let result = engines.result(&key(0), "a");
+        let _made_by_another = lock(&result.turn);
+        let made = engines.kept(&key(0), &terms, || Ok(Made::NoImage));
         assert!(made.ok().unwrap().is_none());
     }
 
     #[test]
     fn what_is_there_is_found_without_a_turn() {
         let (engines, terms) = (engines(), Terms::default());
-        let make = || engines.kept(&wanted(0), &terms, || Ok(Made::Resolved)).unwrap();
+        let make = || engines.kept(&key(0), &terms, || Ok(Made::Resolved)).unwrap();
         assert!(make().is_some());
-        let place = engines.place(&wanted(0), "");
-        let _held = lock(&place.turn);
+        let result = engines.result(&key(0), "");
+        let _held = lock(&result.turn);
         assert!(make().is_some());
-        assert_eq!(engines.has(&wanted(0)), Some(false));
+        assert_eq!(engines.has(&key(0)), Some(false));
     }
 }

@@ -1,5 +1,5 @@
-//! What a run has done: the one form of it that a node and its dialects read, and that all wires
-//! write as `docs/reference/protocol.md` describes it. What there is nothing of is left out.
+//! The result of a run, as nodes and dialects read it and all wires write it. See
+//! `docs/reference/protocol.md`. Empty fields are omitted.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use super::Failure;
 use super::plain::{Bytes, Plain};
 use super::vocabulary::in_fields;
 
-/// What a run has done. What there is nothing of is left out.
+/// The result of a run. Empty fields are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Execution {
     pub status: Status,
-    /// The exception that ended it, if it raised.
+    /// The exception that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Exception>,
-    /// The status of `sys.exit`, if it exited.
+    /// The status of `sys.exit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// The `SystemExit` that it exited by.
+    /// The `SystemExit` that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_exit: Option<Exception>,
-    /// Why the host ended it, if it did.
+    /// Why the host ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination: Option<Termination>,
     pub usage: Usage,
     /// The `repr` of the value of the last expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repr: Option<String>,
-    /// Why the value could not cross.
+    /// Why the value could not be converted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value_error: Option<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -42,15 +42,15 @@ pub struct Execution {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub displays: Vec<Display>,
-    /// The files that the run has made or changed.
+    /// The files that the run created or changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub files: Vec<File>,
-    /// The `repr`s of the names that the run bound.
+    /// The `repr`s of the names that the run has bound.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "texts")]
     #[schema(required = false, value_type = std::collections::BTreeMap<String, String>)]
     pub locals: Vec<(String, String)>,
-    /// How much was left out.
+    /// How much output was left out.
     #[serde(skip_serializing_if = "Truncated::is_nothing")]
     #[schema(required = false)]
     pub truncated: Truncated,
@@ -62,7 +62,7 @@ pub struct Execution {
     )]
     #[schema(required = false)]
     pub session_ended: bool,
-    /// The value of the last expression, or what was submitted, unless it is `None`.
+    /// The value of the last expression, or the submitted value, unless it is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub value: Option<Plain>,
@@ -86,11 +86,11 @@ pub struct Exception {
     #[serde(rename = "type")]
     pub type_name: String,
     pub message: String,
-    /// Its arguments as JSON, if JSON has them.
+    /// Its arguments as JSON, if JSON can represent them.
     #[serde(rename = "args")]
     pub args_json: Option<String>,
     pub traceback: String,
-    /// The exception that it was raised from or while handling.
+    /// Its cause or context.
     #[schema(no_recursion)]
     pub cause: Option<Box<Self>>,
 }
@@ -112,14 +112,14 @@ pub enum TerminationKind {
     Died,
 }
 
-/// What a run has used.
+/// The resources that a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Usage {
     /// In seconds.
     #[serde(serialize_with = "seconds")]
     #[schema(value_type = f64)]
     pub wall_time: Duration,
-    /// The part of it in which tools ran, in seconds.
+    /// The part of it spent in tools, in seconds.
     #[serde(serialize_with = "seconds")]
     #[schema(value_type = f64)]
     pub host_time: Duration,
@@ -129,7 +129,7 @@ pub struct Usage {
     pub tool_calls: u64,
 }
 
-/// A file that a run has made or changed.
+/// A file that a run created or changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct File {
     pub path: String,
@@ -145,7 +145,7 @@ pub struct Truncated {
     pub files: u64,
 }
 
-/// What a run displays, in several formats.
+/// A display of a run, in several formats.
 #[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct Display {
     /// By format: a text, or bytes.
@@ -170,13 +170,13 @@ impl From<isolet::Display> for Display {
 }
 
 impl Execution {
-    /// Returns the execution of a run that was interrupted before it began.
+    /// Returns the result of a run that was interrupted before it started.
     pub fn interrupted() -> Self {
         let termination = Some((&isolet::Termination::Interrupted).into());
         Self { status: Status::Terminated, termination, ..Self::default() }
     }
 
-    /// Returns what the library says of a run. That of a program has no value.
+    /// Converts the library's result. `has_value` is `false` for a program.
     pub(crate) fn of(execution: isolet::Execution, has_value: bool) -> Self {
         let kept = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let mut this = Self {
@@ -222,18 +222,18 @@ impl Execution {
         this
     }
 
-    /// Returns the value of the last expression, or what was submitted.
+    /// Returns the value of the last expression, or the submitted value.
     pub fn value(&self) -> Option<&isolet::Value> {
         self.value.as_ref().map(|Plain(value)| value)
     }
 
-    /// Returns `true` if the last expression has a value that is not `None`, whether it could cross
-    /// or not.
+    /// Returns `true` if the last expression has a value other than `None`, even if it could not be
+    /// converted.
     pub fn has_value(&self) -> bool {
         self.value.is_some() || self.value_error.is_some()
     }
 
-    /// Returns the `repr` of the value, or nothing.
+    /// Returns the `repr` of the value, or an empty string.
     pub fn repr(&self) -> &str {
         self.repr.as_deref().unwrap_or_default()
     }
@@ -271,7 +271,7 @@ impl From<&PyException> for Exception {
 }
 
 impl Exception {
-    /// Returns the name of its class without the names of what the class is in.
+    /// Returns the name of its class without module and enclosing names.
     pub fn bare_name(&self) -> &str {
         self.type_name.rsplit('.').next().unwrap_or_default()
     }

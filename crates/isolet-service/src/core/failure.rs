@@ -1,23 +1,23 @@
-//! Why a request failed, in the form that all wires pass on.
+//! Failures of requests, as all wires send them.
 
 use isolet::{Error, ErrorKind};
 use serde::{Serialize, Serializer};
 
 use super::vocabulary::in_fields;
 
-/// A request that failed.
+/// A failed request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failure {
-    /// What failed, for programs.
+    /// The kind of failure, for programs.
     pub kind: FailureKind,
     pub message: String,
-    /// What helps, in the terms of a client.
+    /// How to fix it, in the client's terms.
     pub hint: Option<String>,
-    /// Whether the session that the request was about can go on.
+    /// Set if the session of the request is still usable.
     pub session_alive: bool,
 }
 
-/// What failed, for programs.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     Config,
@@ -29,9 +29,9 @@ pub enum FailureKind {
     Value,
     Packages,
     Died,
-    /// A message that the protocol does not have.
+    /// An invalid message.
     Protocol,
-    /// What a client may not ask for.
+    /// A permission that the client may not have.
     Denied,
 }
 
@@ -65,7 +65,7 @@ impl Failure {
         Self { kind, message: message.into(), hint: None, session_alive: true }
     }
 
-    /// A message that this protocol does not have.
+    /// An invalid message.
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Protocol, message)
     }
@@ -75,23 +75,23 @@ impl Failure {
         Self::new(FailureKind::Config, message)
     }
 
-    /// What a client may not ask for.
+    /// A permission that the client may not have.
     pub fn denied(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Denied, message)
     }
 
-    /// More than there may be.
+    /// An exceeded limit.
     pub fn limit(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Limit, message)
     }
 
-    /// The same with what helps.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(self, hint: &str) -> Self {
         Self { hint: Some(hint.to_owned()), ..self }
     }
 
-    /// Packages that cannot be had.
+    /// Packages that could not be resolved or fetched.
     pub(crate) fn packages(message: impl Into<String>) -> Self {
         Self::new(FailureKind::Packages, message)
     }

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failure, execution};
 
-/// How many bytes a value takes on a node unless its operator says otherwise: those of other
-/// clients are in the same process.
+/// The default maximum size of a value on a node, in bytes. Lower than the library's, because the
+/// process also holds the values of other clients.
 pub(crate) const NODE_VALUE_BYTES: u64 = 32 << 20;
 
-/// How many bytes the arguments of waiting calls take there.
+/// The default maximum size of the arguments of waiting calls on a node, in bytes.
 const NODE_CALL_BYTES: u64 = 8 << 20;
 
-/// How many bytes the displays of a run take there.
+/// The default maximum size of a run's displays on a node, in bytes.
 const NODE_DISPLAY_BYTES: u64 = 8 << 20;
 
-/// A limit as the library has it, which a policy has as a plain number.
+/// A limit of the library that a policy writes as a plain number.
 trait PlainLimit: Sized {
     type Plain;
 
@@ -60,7 +60,7 @@ plain_limit!(u64 usize);
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
        $option:expr;)*) => {
-        /// Limits; those that are missing are the library's.
+        /// Limits. The library's defaults apply to those that are missing.
         #[derive(Clone, Debug, Default, Deserialize, Serialize)]
         #[derive(utoipa::ToSchema)]
         #[schema(as = Limits)]
@@ -81,12 +81,12 @@ macro_rules! limits {
         }
 
         impl LimitsEntry {
-            /// Only the limit of the time of a run, in seconds, if there is one.
+            /// Sets only the time limit of a run, in seconds, if there is one.
             pub(crate) fn of_run_time(run_time: Option<f64>) -> Self {
                 Self { run_time, ..Self::default() }
             }
 
-            /// Raises the limit of the time of a run to so many seconds, if it is lower.
+            /// Raises the time limit of a run to this many seconds, if it is lower.
             pub(crate) fn raise_run_time(&mut self, seconds: Option<f64>) {
                 self.run_time = match (self.run_time, seconds) {
                     (Some(own), Some(seconds)) => Some(own.max(seconds)),
@@ -94,12 +94,12 @@ macro_rules! limits {
                 };
             }
 
-            /// Replaces limits by those that `other` has.
+            /// Overwrites limits with those that `other` sets.
             pub(crate) fn replace(&mut self, other: Self) {
                 $(self.$name = other.$name.or(self.$name);)*
             }
 
-            /// The limits of sessions of a node of whose limits nobody says anything.
+            /// The default limits of a node's sessions.
             pub(crate) fn of_node() -> Self {
                 let default = Limits::default()
                     .max_value_bytes(NODE_VALUE_BYTES)
@@ -115,10 +115,10 @@ macro_rules! limits {
                 })*
             }
 
-            /// Checks that no limit is above those of `self`.
+            /// Fails if a limit is above that of `self`.
             pub(crate) fn check(&self, asked: &Self) -> Result<(), Failure> {
                 $(if let (Some(most), Some(asked)) = (self.$name, asked.$name)
-                    // What is no number is not lower either.
+                    // NaN is not lower either.
                     && !matches!(asked.partial_cmp(&most), Some(Ordering::Less | Ordering::Equal))
                 {
                     let name = stringify!($name);

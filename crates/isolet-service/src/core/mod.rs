@@ -1,8 +1,8 @@
-//! The service core: sandboxes and sessions, their commands in order, and who hears of their runs.
+//! The service core: sandboxes, sessions and their command queues.
 //!
-//! A wire turns what its client sends into typed commands, and writes the typed answers, each of
-//! which goes to the [`Reply`] of its command. It decides nothing. The commands of one session are
-//! carried out in order; different sessions are independent.
+//! A wire decodes a client's messages into typed commands, and encodes the typed answers, each of
+//! which goes to the [`Reply`] of its command. The core makes all decisions. Commands of one
+//! session run in order; different sessions are independent.
 
 mod answers;
 mod calls;
@@ -55,39 +55,39 @@ pub use self::tokens::{Marshal, tokens};
 pub use self::tools::{SubmitEntry, ToolEntry};
 pub use self::vocabulary::in_options;
 
-/// Who hears of a run while it runs. Its methods are called by any thread and may wait for a client
-/// to read.
+/// Receives the events of a run. Any thread may call its methods, which may block until the client
+/// reads.
 pub trait Listener: Send + Sync + 'static {
-    /// Whether output can be passed on without waiting. If not, it is collected further, until
-    /// there is too much of it.
+    /// Returns `true` if output can be sent without blocking. Otherwise output is buffered, up to a
+    /// limit.
     fn has_room(&self) -> bool;
-    /// Passes on output.
+    /// Sends output.
     fn output(&self, stream: Stream, text: String);
-    /// Passes on what the run displays.
+    /// Sends a display.
     fn display(&self, display: Display);
-    /// Asks for a tool to be called. Returns what is kept until the call is over; `None` if nobody
-    /// was asked.
+    /// Asks the client to call a tool. Returns data to keep until the call is over; `None` if there
+    /// is no client to ask.
     fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept>;
-    /// Says that nobody waits for a call any more.
+    /// Tells the client that a call was cancelled.
     fn uncall(&self, call: u64);
 }
 
-/// Whose a session is. Its methods are called by any thread and may wait for a client to read.
+/// The owner of a session. Any thread may call its methods, which may block until the client reads.
 pub trait Owner: Send + Sync + 'static {
-    /// Returns what messages call the session.
+    /// Returns the session's name in messages.
     fn name(&self) -> String;
-    /// Passes on an entry of the audit log.
+    /// Writes an entry of the audit log.
     fn audit(&self, event: &AuditEvent);
-    /// Says whether an access could be logged, or why not.
+    /// Fails with the reason if an access could not be logged.
     fn may_access(&self) -> Result<(), String>;
-    /// Returns who is asked to call tools before there is a run.
+    /// Returns the listener for tool calls outside of runs.
     fn listener(&self) -> Option<Arc<dyn Listener>>;
 }
 
-/// Work that a request leads to. It may take as long as code of a guest.
+/// The work of a request. It may take as long as a guest's code.
 pub enum Work {
     Async(BoxFuture<'static, ()>),
-    /// Work that holds the thread which does it.
+    /// Work that blocks its thread.
     Blocking(Box<dyn FnOnce() + Send>),
 }
 
@@ -96,7 +96,8 @@ impl Work {
         Self::Blocking(Box::new(work))
     }
 
-    /// Does the work on this thread: the one that has read the request, once another one reads.
+    /// Does the work on this thread, which is the one that has read the request. Another thread
+    /// must be reading by then.
     pub fn run(self) {
         match self {
             Self::Async(work) => block_on(work),
@@ -104,7 +105,7 @@ impl Work {
         }
     }
 
-    /// Has this thread's executor do the work.
+    /// Spawns the work on the current runtime.
     pub fn spawn(self) {
         match self {
             Self::Async(work) => drop(tokio::spawn(work)),
@@ -121,7 +122,7 @@ pub struct Service {
     guests: Arc<Guests>,
 }
 
-/// The sessions by the numbers by which the library's tools and audit log name them.
+/// Sessions by the numbers that the library's tools and audit log use for them.
 #[derive(Default)]
 struct Guests(Mutex<HashMap<u64, Arc<SessionEntry>>>);
 
@@ -141,14 +142,14 @@ impl Service {
         })
     }
 
-    /// Answers a call of a tool, of this session if one is named. Returns `false` if nobody waits
-    /// for it.
+    /// Answers a tool call, of this session if there is one. Returns `false` if the call is not
+    /// waiting.
     pub fn answer(&self, call: u64, session: Option<&Arc<SessionEntry>>, answer: Answer) -> bool {
         self.calls.answer(call, session, answer)
     }
 
-    /// Begins a sandbox. Returns it, and the work of making it, whose end the reply is told.
-    /// `owner` is who hears of accesses of no session that is known.
+    /// Creates a sandbox entry, and the work of building the sandbox, which answers `reply`.
+    /// `owner` receives accesses that belong to no session.
     pub fn make_sandbox(
         self: &Arc<Self>,
         name: String,
@@ -181,12 +182,12 @@ impl Service {
         (begun, work)
     }
 
-    /// Returns whether a sandbox of this policy is made without making or fetching packages.
+    /// Returns `true` if a sandbox with this policy needs no package to be imported or fetched.
     pub fn has_packages_of(&self, policy: &Policy) -> bool {
         policy.has_its_packages(&self.engines)
     }
 
-    /// Returns the work of keeping interpreters of a sandbox ready.
+    /// Returns the work of starting spare interpreters for a sandbox.
     pub fn prewarm(sandbox: Arc<SandboxEntry>, count: usize, reply: Reply<()>) -> Work {
         Work::blocking(move || {
             let warmed = sandbox.wait().and_then(|made| {
@@ -197,7 +198,7 @@ impl Service {
         })
     }
 
-    /// Begins a session. Returns it, and the work of starting it.
+    /// Creates a session entry, and the work of starting the session.
     pub fn open(
         self: &Arc<Self>,
         sandbox: &Arc<SandboxEntry>,
@@ -206,18 +207,18 @@ impl Service {
         reply: Reply<Confinement>,
     ) -> (Arc<SessionEntry>, Work) {
         let entry = Arc::new(SessionEntry::new(Arc::clone(sandbox), owner));
-        // A new session has no other work.
+        // A new session has an empty queue.
         let _ = entry.push(Command::Open { inputs, from, reply });
         let work = self.draining(Arc::clone(&entry));
         (entry, work)
     }
 
-    /// Begins a copy of a session. Returns it, and the work of making it, if no other thread does
-    /// it.
+    /// Creates the entry of a copy of a session, and the work of making the copy, unless another
+    /// thread already handles the session's queue.
     ///
     /// # Errors
     ///
-    /// Fails with the work of saying so if code runs in the session.
+    /// If code runs in the session, fails with the work of sending that failure.
     pub fn fork(
         self: &Arc<Self>,
         session: &Arc<SessionEntry>,
@@ -229,10 +230,10 @@ impl Service {
         self.push(session, command).map(|work| (copy, work))
     }
 
-    /// Has a session carry out a command in its turn. Returns the work that it is, if no other
-    /// thread does it.
+    /// Queues a command. Returns the work of carrying it out, unless another thread already handles
+    /// the session's queue.
     ///
-    /// Does not wait, and tells the client nothing.
+    /// Does not block, and sends nothing to the client.
     pub fn carry_out(
         self: &Arc<Self>,
         session: &Arc<SessionEntry>,
@@ -241,7 +242,8 @@ impl Service {
         self.push(session, command).unwrap_or_else(Some)
     }
 
-    /// The same. Fails with the work of saying so if code runs in the session.
+    /// As `carry_out`, but if code runs in the session, fails with the work of sending that
+    /// failure.
     fn push(
         self: &Arc<Self>,
         session: &Arc<SessionEntry>,
@@ -263,7 +265,7 @@ impl Service {
         }
     }
 
-    /// Interrupts a session's run. Returns the work of ending the session if that does not help.
+    /// Interrupts a session's run. Returns the work of ending the session if it does not stop.
     pub fn cancel(session: &Arc<SessionEntry>, reply: Reply<()>) -> Work {
         let (entry, run) = (Arc::clone(session), session.interrupt());
         Work::blocking(move || {
@@ -274,7 +276,7 @@ impl Service {
         })
     }
 
-    /// Ends all sessions that have started, and their runs, at once.
+    /// Kills all sessions.
     pub fn end(&self) {
         let all: Vec<_> = lock(&self.guests.0).values().map(Arc::clone).collect();
         for entry in all {
@@ -282,7 +284,7 @@ impl Service {
         }
     }
 
-    /// Returns the work of carrying out the session's commands.
+    /// Returns the work of carrying out the session's queued commands.
     fn draining(self: &Arc<Self>, entry: Arc<SessionEntry>) -> Work {
         Work::Async(Box::pin(entry.drain(Arc::clone(self))))
     }

@@ -1,4 +1,4 @@
-//! Code to run, and how: what every wire and dialect asks for.
+//! Requests to run code, from all wires and dialects.
 
 use isolet::{Cell, Stdin, Syntax, Value};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{Failure, execution};
 #[derive(Debug, Default)]
 pub struct Run {
     pub code: String,
-    /// Variables that are set before.
+    /// Variables to set before the run.
     pub inputs: Vec<(String, Value)>,
     pub options: RunOptions,
 }
@@ -21,7 +21,7 @@ pub struct Run {
 pub struct RunOptions {
     /// In seconds.
     pub timeout: Option<f64>,
-    /// Whether who hears of the run hears of its output and displays.
+    /// Set if the listener receives output and displays.
     pub stream: bool,
     pub stdin: Option<Input>,
     pub argv: Option<Vec<String>>,
@@ -42,7 +42,7 @@ pub enum Input {
 }
 
 impl RunOptions {
-    /// Reads options; `None` stands for none.
+    /// Reads options; `None` means defaults.
     pub fn read(options: Value) -> Result<Self, Failure> {
         if options.is_none() {
             return Ok(Self::default());
@@ -53,7 +53,7 @@ impl RunOptions {
 }
 
 impl Run {
-    /// Returns what the library runs.
+    /// Converts to the library's type.
     pub(crate) fn cell(self) -> Result<Cell, Failure> {
         let Self { code, inputs, options } = self;
         let RunOptions {

@@ -1,4 +1,4 @@
-//! Output of runs on its way to the client: collected, so that a line does not cost a message.
+//! Buffers the output of runs, so that not every line becomes a message.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,10 +10,10 @@ use isolet::Stream;
 use super::Listener;
 use isolet::internals::lock;
 
-/// From how many bytes on output is passed on at once.
+/// Output of this many bytes is sent at once.
 const FULL_BYTES: usize = 64 << 10;
 
-/// How long output waits for more.
+/// How long output is buffered.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// The output of one session's run.
@@ -23,15 +23,15 @@ pub(crate) struct Collector {
 
 #[derive(Default)]
 struct Pending {
-    /// Who hears of the run.
+    /// The listener of the run.
     listener: Option<Arc<dyn Listener>>,
-    /// In the order in which it was written.
+    /// In the order of writing.
     pieces: Vec<(Stream, Vec<u8>)>,
     bytes: usize,
-    /// The beginning of a character of each stream, whose end has not come yet.
+    /// The incomplete character at the end of each stream.
     stdout_rest: Vec<u8>,
     stderr_rest: Vec<u8>,
-    /// Set while the flusher knows of it.
+    /// Set while it is in the flusher's queue.
     is_queued: bool,
 }
 
@@ -40,14 +40,14 @@ impl Collector {
         Arc::new(Self { pending: Mutex::default() })
     }
 
-    /// Begins a run.
+    /// Starts buffering for a run.
     pub(crate) fn begin(&self, listener: Arc<dyn Listener>) {
         let mut pending = lock(&self.pending);
         let is_queued = pending.is_queued;
         *pending = Pending { listener: Some(listener), is_queued, ..Pending::default() };
     }
 
-    /// Takes output of the run.
+    /// Adds output of the run.
     pub(crate) fn push(self: &Arc<Self>, stream: Stream, bytes: Vec<u8>, flusher: &Flusher) {
         let mut pending = lock(&self.pending);
         pending.bytes += bytes.len();
@@ -56,14 +56,14 @@ impl Collector {
             _ => pending.pieces.push((stream, bytes)),
         }
         if pending.bytes >= FULL_BYTES {
-            // Passed on under the lock, so that output stays in order.
+            // Under the lock, so that output stays in order.
             pending.flush(false);
         } else if !mem::replace(&mut pending.is_queued, true) {
             flusher.queue(self);
         }
     }
 
-    /// Passes on what there is. At the end of a run, also what is no whole character.
+    /// Sends buffered output. At the end of a run, this includes incomplete characters.
     pub(crate) fn flush(&self, is_end: bool) {
         lock(&self.pending).flush(is_end);
     }
@@ -94,7 +94,7 @@ impl Pending {
         }
     }
 
-    /// Returns a piece as text, except for the beginning of a character at its end.
+    /// Decodes a piece, without an incomplete character at its end.
     fn text(&mut self, stream: Stream, piece: Vec<u8>) -> String {
         let rest = self.rest(stream);
         let mut bytes = mem::take(rest);
@@ -113,7 +113,7 @@ impl Pending {
     }
 }
 
-/// Passes on output that has waited long enough, on a thread that exists while there is any.
+/// Sends output whose time is over, on a thread that exists while output is buffered.
 pub(crate) struct Flusher {
     state: Mutex<FlusherState>,
     changed: Condvar,
@@ -122,7 +122,7 @@ pub(crate) struct Flusher {
 
 #[derive(Default)]
 struct FlusherState {
-    /// In the order of their times.
+    /// In the order of deadlines.
     queue: VecDeque<(Instant, Arc<Collector>)>,
     has_thread: bool,
 }
@@ -143,7 +143,7 @@ impl Flusher {
             && let Some(this) = self.this.upgrade()
         {
             let thread = std::thread::Builder::new().name("isolet-output".to_owned());
-            // Without the thread, output waits for the end of its run.
+            // Without the thread, output is sent at the end of its run.
             state.has_thread = thread.spawn(move || this.run()).is_ok();
         }
         self.changed.notify_one();
@@ -165,7 +165,7 @@ impl Flusher {
             let Some((_, collector)) = state.queue.pop_front() else { continue };
             drop(state);
             let mut pending = lock(&collector.pending);
-            // One client that reads slowly must not delay the output of others.
+            // A client that reads slowly must not delay the output of others.
             pending.is_queued =
                 pending.listener.as_ref().is_some_and(|listener| !listener.has_room());
             if !pending.is_queued {

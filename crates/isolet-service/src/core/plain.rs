@@ -1,5 +1,4 @@
-//! Values of guests and clients within the forms of the wires: the one way in which each encoding
-//! writes them.
+//! Serialises values of guests and clients within messages, in the same way for every wire.
 
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
@@ -7,16 +6,16 @@ use isolet::Value;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::value::RawValue;
 
-/// The keys of the objects that stand for what JSON cannot write.
+/// Keys of objects that represent values without a JSON form.
 pub const BYTES: &str = "$bytes";
 pub const FLOAT: &str = "$float";
 pub const DICT: &str = "$dict";
 
-/// What the encodings that are not text call an int beyond serde's types: the bytes of Python's
-/// `marshal` format.
+/// The newtype name under which binary encodings receive ints beyond serde's types, as bytes of
+/// Python's `marshal` format.
 pub(crate) const BIG_INT: &str = "$isolet::marshal";
 
-/// A value of a guest or a client. JSON has it without loss, as `docs/reference/protocol.md` says.
+/// A value of a guest or a client. Its JSON form is lossless, see `docs/reference/protocol.md`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plain(pub Value);
 
@@ -26,12 +25,12 @@ impl Serialize for Plain {
     }
 }
 
-/// Writes a value of a form.
+/// Serialises a value.
 pub(crate) fn value<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
     Form(value).serialize(serializer)
 }
 
-/// Writes a value that a form may have.
+/// Serialises an optional value.
 #[expect(clippy::ref_option, reason = "serde passes a reference")]
 pub(crate) fn optional<S: Serializer>(
     value: &Option<Value>,
@@ -40,7 +39,7 @@ pub(crate) fn optional<S: Serializer>(
     value.as_ref().map(Form).serialize(serializer)
 }
 
-/// Writes variables, or what else has names, as a dict.
+/// Serialises variables, or other named values, as a dict.
 pub(crate) fn named<S: Serializer>(
     items: &[(String, Value)],
     serializer: S,
@@ -48,7 +47,7 @@ pub(crate) fn named<S: Serializer>(
     serializer.collect_map(items.iter().map(|(name, value)| (name, Form(value))))
 }
 
-/// Bytes, which JSON has in base64.
+/// Bytes, in base64 in JSON.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl Serialize for Bytes<'_> {
@@ -61,7 +60,7 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// Written piece by piece, without a text of all.
+/// Formats base64 in pieces, without a string of all of it.
 struct Base64<'a>(&'a [u8]);
 
 impl Serialize for Base64<'_> {
@@ -85,7 +84,7 @@ impl Serialize for Form<'_> {
             }
             Value::BigInt(number) => match RawValue::from_string(number.to_string()) {
                 Ok(digits) => digits.serialize(serializer),
-                // Too long for decimal.
+                // Too long for decimal digits.
                 Err(_) => serializer.serialize_str(&number.to_string()),
             },
             Value::Float(number) if number.is_finite() || !is_text => {

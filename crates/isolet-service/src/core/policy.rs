@@ -1,4 +1,4 @@
-//! Policies of clients: what a sandbox allows, as plain values.
+//! Policies of clients: the permissions and limits of a sandbox, as plain values.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use isolet::{
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
-use super::engines::{self, Engines, Sources, Terms, Wanted};
+use super::engines::{self, EngineKey, Engines, Sources, Terms};
 use super::limits::LimitsEntry;
 use super::limits::NODE_VALUE_BYTES;
 use super::sandboxes::Made;
@@ -81,7 +81,7 @@ pub struct Policy {
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     pub(crate) require: Vec<Layer>,
-    /// Reports each access that was allowed or denied.
+    /// Writes every allowed and denied access to the audit log.
     #[serde(default)]
     pub(crate) audit: bool,
     /// How many sessions at once may descend from one by forking. Without it, none can be forked.
@@ -126,13 +126,13 @@ impl Policy {
             .map_err(|error| Failure::config(format!("the policy is invalid: {error}")))
     }
 
-    /// A policy with these limits: the time of a run in seconds, and memory in bytes.
+    /// Creates a policy with a time limit for runs, in seconds, and a memory limit, in bytes.
     pub fn of_limits(run_time: Option<f64>, memory_bytes: Option<u64>) -> Self {
         let limits = LimitsEntry { run_time, memory_bytes, ..LimitsEntry::default() };
         Self { limits, ..Self::default() }
     }
 
-    /// A policy with these variables of the environment and rules of the network.
+    /// Creates a policy with environment variables and network rules.
     pub fn of_environment(
         env: BTreeMap<String, String>,
         (allow_net, deny_net): (Vec<String>, Vec<String>),
@@ -140,12 +140,12 @@ impl Policy {
         Self { allow_net, deny_net, env, ..Self::default() }
     }
 
-    /// The memory of a session, in bytes.
+    /// Returns the memory limit of a session, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.limits.memory_bytes.unwrap_or(Limits::default().memory_bytes())
     }
 
-    /// The most bytes of a value.
+    /// Returns the maximum size of a value, in bytes.
     pub(crate) fn value_bytes(&self) -> u64 {
         self.limits.value_bytes.unwrap_or(NODE_VALUE_BYTES)
     }
@@ -158,8 +158,8 @@ impl Policy {
         self.allow_public_net
     }
 
-    /// Fails if the guests of this policy could change a file or directory of the node. `what`
-    /// names it.
+    /// Fails if guests of this policy could change a file or directory of the node, which `what`
+    /// describes.
     pub fn check_out_of_reach(&self, what: &str, path: &Path) -> Result<(), Failure> {
         let mut permissions = Permissions::none();
         for mount in self.mounts.iter().filter(|mount| mount.is_writable()) {
@@ -168,23 +168,23 @@ impl Policy {
         Ok(permissions.check_out_of_reach(what, path)?)
     }
 
-    /// Returns the files with the authorities that it trusts.
+    /// Returns the files with additional certificate authorities.
     pub fn ca_files(&self) -> &[PathBuf] {
         &self.ca_files
     }
 
-    /// Returns the paths of this machine that it names.
+    /// Returns all paths of this machine in the policy.
     pub(crate) fn host_paths(&self) -> impl Iterator<Item = &PathBuf> {
         let mounts = self.mounts.iter().map(|mount| &mount.host);
         mounts.chain(&self.wheels).chain(&self.ca_files)
     }
 
-    /// Returns the paths of mounts as guests see them.
+    /// Returns the guest paths of mounts.
     pub(crate) fn mount_points(&self) -> Vec<&str> {
         self.mounts.iter().map(|mount| &*mount.guest).collect()
     }
 
-    /// Whether it has what names files, variables and processes of this machine.
+    /// Returns `true` if it refers to files, variables or processes of this machine.
     pub(crate) fn has_what_operators_set(&self) -> bool {
         let Self {
             mounts,
@@ -196,7 +196,7 @@ impl Policy {
             offline,
             audit,
             isolation,
-            // What clients ask for, as far as the ceiling goes.
+            // Clients may ask for these, up to the ceiling.
             tools: _,
             submit: _,
             allow_net: _,
@@ -220,8 +220,8 @@ impl Policy {
             || isolation.is_some()
     }
 
-    /// Makes the sandbox. `handler` makes what a tool of a name does. `audit` is told of each
-    /// access, and asked before it, if the policy asks for it.
+    /// Builds the sandbox. `handler` returns the function of a tool. If the policy asks for an
+    /// audit log, `audit` is asked before each access, and receives it.
     pub(crate) fn build(
         self,
         engines: &Engines,
@@ -237,21 +237,21 @@ impl Policy {
         if let Some(flag) = &terms.given_up {
             permissions = permissions.give_up_packages_when(Arc::clone(flag));
         }
-        let wanted = self.wanted(engines);
-        let isolation = wanted.isolation;
+        let key = self.engine_key(engines);
+        let isolation = key.isolation;
         let mut packages = self.packages.clone();
         let mut engine = None;
         if self.may_start_imported(&limits) {
             let time = terms.import_time.unwrap_or(limits.run_time());
             let time = time.min(EngineBuilder::IMPORT_TIME);
-            engine = engines.imported(&self.imported(&wanted), &permissions, terms, time)?;
+            engine = engines.imported(&self.imported(&key), &permissions, terms, time)?;
             if engine.is_some() {
                 packages.clear();
             }
         }
         let engine = match engine {
             Some(engine) => engine,
-            None => engines.get(&wanted, &permissions, terms)?.ok_or_else(given_up)?,
+            None => engines.get(&key, &permissions, terms)?.ok_or_else(given_up)?,
         };
         let mut builder = Sandbox::builder(&engine)
             .tenant(terms.owner.as_str())
@@ -269,7 +269,7 @@ impl Policy {
         let sandbox = builder.build()?;
         if terms.resolves && !packages.is_empty() {
             let resolve = || block_on(sandbox.resolve_packages(&packages));
-            engines.resolved(&self.loaded(&wanted), terms, resolve)?;
+            engines.resolved(&self.loaded(&key), terms, resolve)?;
         }
         if terms.is_given_up() {
             return Err(given_up());
@@ -277,32 +277,32 @@ impl Policy {
         Ok(Made { sandbox, packages, grace: limits.grace() })
     }
 
-    /// Whether all is there that [`build`](Self::build) would make or fetch.
+    /// Returns `true` if [`build`](Self::build) would not have to import or fetch packages.
     pub(crate) fn has_its_packages(&self, engines: &Engines) -> bool {
-        let wanted = self.wanted(engines);
-        if !engines.has(&wanted).unwrap_or_default() && !self.preload.is_empty() {
+        let key = self.engine_key(engines);
+        if !engines.has(&key).unwrap_or_default() && !self.preload.is_empty() {
             return false;
         }
         if self.packages.is_empty() {
             return true;
         }
-        // If the limits are invalid, it is refused at once.
+        // A policy with invalid limits is refused at once.
         let Ok(limits) = self.limits.limits() else { return true };
         let has_image = if self.may_start_imported(&limits) {
-            engines.has(&self.imported(&wanted))
+            engines.has(&self.imported(&key))
         } else {
             Some(false)
         };
         match has_image {
             Some(true) => true,
-            Some(false) => engines.has(&self.loaded(&wanted)).is_some(),
+            Some(false) => engines.has(&self.loaded(&key)).is_some(),
             None => false,
         }
     }
 
-    /// The engine that it needs without its packages.
-    fn wanted(&self, engines: &Engines) -> Wanted {
-        Wanted {
+    /// Returns the key of its engine, without its packages.
+    fn engine_key(&self, engines: &Engines) -> EngineKey {
+        EngineKey {
             isolation: self.isolation.unwrap_or_else(|| engines.isolation()),
             preload: self.preload.clone(),
             confined: Vec::new(),
@@ -315,20 +315,19 @@ impl Policy {
         }
     }
 
-    /// The engine whose image has imported its packages.
-    fn imported(&self, wanted: &Wanted) -> Wanted {
-        Wanted { confined: self.packages.clone(), ..wanted.clone() }
+    /// Returns the key of the engine whose image has imported its packages.
+    fn imported(&self, key: &EngineKey) -> EngineKey {
+        EngineKey { confined: self.packages.clone(), ..key.clone() }
     }
 
-    /// Its packages, if sessions load them.
-    fn loaded(&self, wanted: &Wanted) -> Wanted {
-        Wanted { loaded: self.packages.clone(), ..wanted.clone() }
+    /// Returns the key with its packages, for sessions that load them.
+    fn loaded(&self, key: &EngineKey) -> EngineKey {
+        EngineKey { loaded: self.packages.clone(), ..key.clone() }
     }
 
-    /// Returns `true` if it makes no difference for the packages whether an image has imported
-    /// them: there is nothing that they could read then, the audit log does not miss them, and the
-    /// sessions have room for all that they import. An image that has imported them has no
-    /// templates, which sessions that can be forked need.
+    /// Returns `true` if packages behave the same when an image has imported them: they could read
+    /// nothing of the session, the audit log would miss no access, and the session has memory for
+    /// the imports. Forkable sessions need templates, which such images do not have.
     fn may_start_imported(&self, limits: &Limits) -> bool {
         let Self {
             packages,
@@ -337,7 +336,7 @@ impl Policy {
             allow_env,
             audit,
             forkable,
-            // The interpreter that imports the packages has nothing of these.
+            // The interpreter that imports the packages has none of these.
             tools: _,
             submit: _,
             mounts: _,
@@ -345,7 +344,7 @@ impl Policy {
             deny_net: _,
             allow_public_net: _,
             headers: _,
-            // Where packages come from is a part of what distinguishes engines.
+            // The sources of packages are part of an engine's key.
             ca_files: _,
             allow_packages: _,
             wheels: _,
@@ -392,7 +391,7 @@ impl Policy {
             allow_packages,
             wheels,
             offline,
-            // What a sandbox has besides its permissions: `build` gives it them.
+            // `build` adds these to the sandbox itself.
             tools: _,
             submit: _,
             preload: _,

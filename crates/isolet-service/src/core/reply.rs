@@ -1,11 +1,11 @@
-//! Where the answer to a request goes.
+//! Receivers of answers.
 
 use super::Failure;
 
-/// Takes the answer to one request, of this type.
+/// Receives the answer to one request.
 pub struct Reply<T>(Box<dyn FnOnce(Result<T, Failure>) + Send>);
 
-/// An answer on its way.
+/// An answer, ready to be sent.
 pub(crate) type Answering = Box<dyn FnOnce() + Send>;
 
 impl<T: Send + 'static> Reply<T> {
@@ -13,27 +13,27 @@ impl<T: Send + 'static> Reply<T> {
         Self(Box::new(take))
     }
 
-    /// Answers. It may wait for a client to read.
+    /// Sends the answer. May block until the client reads.
     pub fn send(self, result: Result<T, Failure>) {
         (self.0)(result);
     }
 
-    /// Answers later.
+    /// Returns the answer, to be sent later.
     pub(crate) fn with(self, result: Result<T, Failure>) -> Answering {
         Box::new(move || self.send(result))
     }
 }
 
 impl<T: Send + 'static> Reply<T> {
-    /// An answer that nobody waits for.
+    /// Discards the answer.
     pub fn to_nobody() -> Self {
         Self::new(drop)
     }
 
-    /// Returns a reply and what receives its answer.
+    /// Creates a reply and the receiver of its answer.
     pub fn channel() -> (Self, tokio::sync::oneshot::Receiver<Result<T, Failure>>) {
         let (sender, answer) = tokio::sync::oneshot::channel();
-        // Who has asked may be gone.
+        // The receiver may have been dropped.
         (Self::new(|result| drop(sender.send(result))), answer)
     }
 }

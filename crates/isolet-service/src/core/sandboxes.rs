@@ -1,4 +1,4 @@
-//! A sandbox of a client: made by one request, and waited for by those that came after it.
+//! Sandboxes of clients: one request builds a sandbox, and later ones wait for it.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use isolet::Sandbox;
 use super::Failure;
 use isolet::internals::lock;
 
-/// A sandbox and what every session of it starts with.
+/// A sandbox and its settings for new sessions.
 #[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) sandbox: Sandbox,
-    /// The packages to load at the start of a session.
+    /// The packages to load when a session starts.
     pub(crate) packages: Vec<String>,
     /// The limit `grace`.
     pub(crate) grace: Duration,
@@ -20,7 +20,7 @@ pub(crate) struct Made {
 
 /// A sandbox that is being made, or has been made.
 pub struct SandboxEntry {
-    /// What messages call it.
+    /// Its name in messages.
     name: String,
     made: Mutex<Option<Result<Made, Failure>>>,
     changed: Condvar,
@@ -31,13 +31,13 @@ impl SandboxEntry {
         Self { name, made: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Sets what became of it.
+    /// Stores the result.
     pub(crate) fn finish(&self, made: Result<Made, Failure>) {
         *lock(&self.made) = Some(made);
         self.changed.notify_all();
     }
 
-    /// Waits until it is made.
+    /// Waits for the result.
     pub(crate) fn wait(&self) -> Result<Made, Failure> {
         let made = self.changed.wait_while(lock(&self.made), |made| made.is_none());
         let made = made.unwrap_or_else(PoisonError::into_inner).clone();

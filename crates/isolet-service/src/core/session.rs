@@ -1,4 +1,4 @@
-//! A session of a client: its commands, in their order, and what works while code runs.
+//! A client's session: its command queue, and the operations that work while code runs.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -18,11 +18,11 @@ use super::tools::ToolEntry;
 use super::{Execution, Failure, Listener, Owner, Run, Service};
 use isolet::internals::lock;
 
-/// Why a session does not take a command.
+/// Why a session refuses a command.
 pub(crate) enum Refused {
-    /// Code runs.
+    /// Code is running.
     Busy(Box<Command>),
-    /// Code runs, and the command can be carried out by [`SessionEntry::look`].
+    /// Code is running, but [`SessionEntry::look`] can carry out this command.
     Look(Box<Command>),
 }
 
@@ -30,12 +30,12 @@ pub struct SessionEntry {
     sandbox: Arc<SandboxEntry>,
     owner: Arc<dyn Owner>,
     queue: Mutex<Queue>,
-    /// Notified when a run has ended.
+    /// Notified when a run ends.
     ended: Condvar,
     /// Locked while a command is carried out.
     session: tokio::sync::Mutex<Option<Session>>,
     handles: Mutex<Option<Handles>>,
-    /// Who hears of the run, or of the last one.
+    /// The listener of the current or last run.
     listener: Mutex<Option<Arc<dyn Listener>>>,
     output: Arc<Collector>,
 }
@@ -43,26 +43,26 @@ pub struct SessionEntry {
 #[derive(Default)]
 struct Queue {
     commands: VecDeque<Command>,
-    /// Set while a thread carries out commands.
+    /// Set while a thread carries out queued commands.
     is_draining: bool,
-    /// Set while one of them is carried out.
+    /// Set while a command is being carried out.
     is_busy: bool,
-    /// The code that this thread runs.
+    /// The current run.
     running: Option<Running>,
-    /// Set when the session was ended from outside.
+    /// Set once the session was killed.
     is_killed: bool,
-    /// How many wait for the end of a run.
+    /// The number of threads that wait for the end of a run.
     waiting: usize,
     /// Why the session could not start.
     failure: Option<Failure>,
 }
 
-/// A run under way. Set before the library is told to interrupt it, in case that it has not begun
-/// the run yet.
+/// A run under way. The flag is set before the library is asked to interrupt the run, because the
+/// run may not have started.
 #[derive(Clone, Default)]
 pub(crate) struct Running(Arc<AtomicBool>);
 
-/// What works from any thread.
+/// Operations that work from any thread.
 #[derive(Clone)]
 struct Handles {
     session: SessionHandle,
@@ -84,7 +84,7 @@ impl SessionEntry {
         }
     }
 
-    /// Returns the entry of a copy. Its commands wait until this session has made it.
+    /// Creates the entry of a copy. Its commands wait until this session has made the copy.
     pub(crate) fn copied(&self, owner: Arc<dyn Owner>) -> Arc<Self> {
         let copy = Self::new(Arc::clone(&self.sandbox), owner);
         lock(&copy.queue).is_draining = true;
@@ -99,7 +99,7 @@ impl SessionEntry {
         &self.owner
     }
 
-    /// Returns who hears of the run, or is asked to call tools without one.
+    /// Returns the listener of the run, or the owner's listener outside of runs.
     pub(crate) fn listener(&self) -> Option<Arc<dyn Listener>> {
         lock(&self.listener).clone().or_else(|| self.owner.listener())
     }
@@ -108,7 +108,7 @@ impl SessionEntry {
         &self.output
     }
 
-    /// Adds a command. Returns `true` if the caller is to [`drain`](Self::drain) the commands.
+    /// Queues a command. If it returns `true`, the caller must [`drain`](Self::drain) the queue.
     pub(crate) fn push(&self, command: Command) -> Result<bool, Refused> {
         let mut queue = lock(&self.queue);
         if queue.running.is_some() {
@@ -124,12 +124,12 @@ impl SessionEntry {
         Ok(!mem::replace(&mut queue.is_draining, true))
     }
 
-    /// Carries out all commands.
+    /// Carries out all queued commands.
     pub(crate) async fn drain(self: Arc<Self>, service: Arc<Service>) {
         let mut session = self.session.lock().await;
         while let Some((running, command)) = self.begin_next() {
             let answering = self.carry_out(&service, &mut session, running, command).await;
-            // Before the client knows, because it may send the next command at once.
+            // First, because the client may send its next command as soon as it has the answer.
             self.end_of_run();
             answering();
         }
@@ -138,13 +138,13 @@ impl SessionEntry {
     fn end_of_run(&self) {
         let mut queue = lock(&self.queue);
         queue.is_busy = false;
-        // Notifying is a system call, also if nobody waits.
+        // Notifying is a system call even without waiters.
         if queue.running.take().is_some() && queue.waiting > 0 {
             self.ended.notify_all();
         }
     }
 
-    /// Takes the next command. Without one, nobody carries commands out any more.
+    /// Takes the next command. If there is none, marks the queue as not being drained.
     fn begin_next(&self) -> Option<(Running, Command)> {
         let mut queue = lock(&self.queue);
         let Some(command) = queue.commands.pop_front() else {
@@ -159,9 +159,9 @@ impl SessionEntry {
         Some((running, command))
     }
 
-    /// Interrupts the run, and those that wait for their turn. Returns the run under way.
+    /// Interrupts the current run and queued ones. Returns the current run.
     pub(crate) fn interrupt(&self) -> Option<Running> {
-        // Locked until the end, so that the run cannot end and another one be hit.
+        // Locked until the end, so that the interrupt cannot hit a later run.
         let mut queue = lock(&self.queue);
         for command in mem::take(&mut queue.commands) {
             queue.commands.push_back(match command {
@@ -177,12 +177,12 @@ impl SessionEntry {
         Some(running)
     }
 
-    /// Interrupts what runs, if anything does.
+    /// Interrupts the current run, if there is one.
     pub fn interrupt_run(&self) {
         self.interrupt();
     }
 
-    /// Waits until a run that was interrupted has ended, and ends the session if it goes on.
+    /// Waits until an interrupted run has ended. Kills the session if it does not end.
     pub(crate) fn end_run(&self, run: &Running) {
         let Some(handles) = lock(&self.handles).clone() else { return };
         let goes_on = |queue: &mut Queue| {
@@ -199,7 +199,7 @@ impl SessionEntry {
         }
     }
 
-    /// Ends the session at once if it does something, or has not begun. Returns whether it did.
+    /// Kills the session if it is busy or has not started. Returns `true` if it did.
     pub(crate) fn kill_unless_idle(&self) -> bool {
         let is_idle = {
             let queue = lock(&self.queue);
@@ -212,7 +212,7 @@ impl SessionEntry {
         is_killed
     }
 
-    /// Ends the session, in good order if it is idle.
+    /// Ends the session: closes it if it is idle, and kills it otherwise.
     pub async fn end(&self) {
         if self.kill_unless_idle() {
             return;
@@ -222,7 +222,7 @@ impl SessionEntry {
         }
     }
 
-    /// Ends the session and its run at once.
+    /// Kills the session.
     pub fn kill(&self) {
         lock(&self.queue).is_killed = true;
         if let Some(handles) = lock(&self.handles).as_ref() {
@@ -349,7 +349,7 @@ impl SessionEntry {
         Ok((session, report))
     }
 
-    /// Begins as the copy of another session, if there is one, and has its commands carried out.
+    /// Waits for the copy that the source session makes, and carries out its commands.
     async fn begin_as_copy(
         self: &Arc<Self>,
         service: &Arc<Service>,
@@ -394,7 +394,7 @@ impl SessionEntry {
         Ok(session.isolation().into())
     }
 
-    /// Makes the interpreter of the session known to tools and to other threads.
+    /// Registers the session's interpreter for tools and other threads.
     fn introduce(
         self: &Arc<Self>,
         service: &Service,
@@ -465,7 +465,7 @@ async fn register(
     tools: Vec<ToolEntry>,
 ) -> Result<(), Failure> {
     let handler = |name: &str| service.tool_handler(name);
-    // All are read before the first one is there.
+    // All tools are read before the first is registered.
     let tools = tools.into_iter().map(|tool| tool.tool(&handler));
     for tool in tools.collect::<Result<Vec<_>, _>>()? {
         session.register(tool).await?;

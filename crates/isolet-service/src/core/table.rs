@@ -1,9 +1,9 @@
-//! Sessions by handle: who may use one, how long it is kept, and why one is gone.
+//! Sessions by handle, with their owners and idle times, and the reasons why some are gone.
 //!
-//! A handle is a secret of 128 bits. It works for its owner only, and never stands for another
-//! session: one that is gone stays gone, unless its owner has kept it elsewhere.
+//! A handle is a secret of 128 bits. It works only for its owner, and is never reused, except that
+//! an owner may restore a session under its old handle.
 //!
-//! The table itself ends no session. It says which ones are to be given up.
+//! The table only selects sessions to be ended; its caller ends them.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::{self, Write};
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 
 use isolet::internals::lock;
 
-/// How many handles are remembered with the reason why their sessions are gone.
+/// The number of ended sessions whose reasons are remembered.
 const REMEMBERED: usize = 1000;
 
-/// The sessions of all owners. `T` is what there is of each.
+/// The sessions of all owners. `T` is the session type.
 pub struct Table<T> {
-    /// How long a session is kept that nobody uses.
+    /// The time after which an unused session is idle.
     idle: Duration,
     /// The maximum number of sessions.
     most: usize,
@@ -26,7 +26,7 @@ pub struct Table<T> {
 
 struct Inner<T> {
     entries: HashMap<String, Entry<T>>,
-    /// The number of sessions that are being started.
+    /// The number of sessions being started.
     starting: usize,
     gone: VecDeque<(String, String, Reason)>,
 }
@@ -34,7 +34,7 @@ struct Inner<T> {
 struct Entry<T> {
     owner: String,
     session: Arc<T>,
-    /// How many use it at the moment.
+    /// The number of leases.
     users: usize,
     last_used: Instant,
 }
@@ -42,15 +42,15 @@ struct Entry<T> {
 /// Why a session is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Its owner has closed it.
+    /// Its owner closed it.
     Closed,
-    /// Nobody has used it for this time.
+    /// It was unused for this time.
     Idle(Duration),
-    /// It made room for a newer one; the maximum number of sessions.
+    /// It made room for a newer session; the maximum number of sessions.
     MadeRoom(usize),
-    /// The time that it had is over.
+    /// Its lifetime was over.
     Expired,
-    /// It ended by itself, for this reason.
+    /// It ended for this reason.
     Ended(String),
 }
 
@@ -83,7 +83,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// A session in use. It is not given up meanwhile.
+/// A session in use, which is not ended as idle.
 pub struct Lease<T> {
     table: Arc<Table<T>>,
     owner: String,
@@ -100,13 +100,12 @@ impl<T> Lease<T> {
         &self.session
     }
 
-    /// Returns whose session it is.
+    /// Returns the owner of the session.
     pub fn owner(&self) -> &str {
         &self.owner
     }
 
-    /// Takes the session away, unless somebody else uses it, too. The reason is remembered, if
-    /// there is one.
+    /// Removes the session, unless there is another lease. Remembers the reason, if there is one.
     pub fn give_up(self, reason: Option<Reason>) -> Option<Arc<T>> {
         let mut inner = lock(&self.table.inner);
         inner.entries.get(&self.handle).filter(|entry| entry.users == 1)?;
@@ -123,19 +122,19 @@ impl<T> Drop for Lease<T> {
     }
 }
 
-/// Room for a session that is starting.
+/// Reserved room for a session that is starting.
 pub struct Room<T> {
     table: Arc<Table<T>>,
 }
 
 impl<T> Room<T> {
-    /// Adds the session, which is in use, with a new handle.
+    /// Adds the session under a new handle, with a lease.
     pub fn fill(self, owner: &str, session: T) -> Result<Lease<T>, getrandom::Error> {
         let handle = new_handle()?;
         Ok(self.fill_again(owner, handle, session))
     }
 
-    /// Adds a session that had this handle before.
+    /// Adds a session under this handle, with a lease.
     pub fn fill_again(self, owner: &str, handle: String, session: T) -> Lease<T> {
         let session = Arc::new(session);
         let entry = Entry {
@@ -162,8 +161,8 @@ impl<T> Table<T> {
         Arc::new(Self { idle, most, inner: Mutex::new(inner) })
     }
 
-    /// Makes room for a session that is about to start. If there is none, returns the session that
-    /// is to be given up for it; `None` if all are in use.
+    /// Reserves room for a new session. If the table is full, fails with the session to end first;
+    /// with `None` if all are in use.
     pub fn make_room(self: &Arc<Self>) -> Result<Room<T>, Option<Lease<T>>> {
         let mut inner = lock(&self.inner);
         if inner.entries.len() + inner.starting < self.most {
@@ -175,8 +174,8 @@ impl<T> Table<T> {
         Err(oldest.map(|(handle, entry)| self.used(handle, entry)))
     }
 
-    /// Returns the session of a handle, or why it is gone if that is known of a session of this
-    /// owner.
+    /// Returns the session of a handle. If it is gone, fails with the reason, if it is known and
+    /// the owner is right.
     pub fn get(self: &Arc<Self>, owner: &str, handle: &str) -> Result<Lease<T>, Option<Reason>> {
         let mut inner = lock(&self.inner);
         match inner.entries.get_mut(handle) {
@@ -189,21 +188,21 @@ impl<T> Table<T> {
         }
     }
 
-    /// Counts one more user of an entry.
+    /// Creates a lease of an entry.
     fn used(self: &Arc<Self>, handle: &str, entry: &mut Entry<T>) -> Lease<T> {
         entry.users += 1;
         let (session, owner) = (Arc::clone(&entry.session), entry.owner.clone());
         Lease { table: Arc::clone(self), owner, handle: handle.to_owned(), session }
     }
 
-    /// Takes a session away, if the owner has one with this handle.
+    /// Removes an owner's session.
     pub fn remove(&self, owner: &str, handle: &str, reason: Reason) -> Option<Arc<T>> {
         let mut inner = lock(&self.inner);
         inner.entries.get(handle).filter(|entry| entry.owner == owner)?;
         inner.remove(handle, Some(reason))
     }
 
-    /// Returns the sessions that nobody has used for too long, which are to be given up.
+    /// Returns the idle sessions, for the caller to end.
     pub fn idle(self: &Arc<Self>) -> Vec<Lease<T>> {
         let now = Instant::now();
         self.entries(|entry| {
@@ -211,22 +210,22 @@ impl<T> Table<T> {
         })
     }
 
-    /// Returns all sessions, also those in use.
+    /// Returns all sessions, including those in use.
     pub fn all(self: &Arc<Self>) -> Vec<Lease<T>> {
         self.entries(|_| true)
     }
 
-    /// Returns the sessions that are wanted, also those in use.
+    /// Returns the sessions that match, including those in use.
     pub fn those(self: &Arc<Self>, are_wanted: impl Fn(&T) -> bool) -> Vec<Lease<T>> {
         self.entries(|entry| are_wanted(&entry.session))
     }
 
-    /// Returns whether there is this session.
+    /// Returns `true` if the session is in the table.
     pub fn has(&self, handle: &str) -> bool {
         lock(&self.inner).entries.contains_key(handle)
     }
 
-    /// Returns whose session this is, or was.
+    /// Returns the owner of a current or remembered session.
     pub fn owner(&self, handle: &str) -> Option<String> {
         let inner = lock(&self.inner);
         let owner = inner.entries.get(handle).map(|entry| entry.owner.clone());
@@ -240,7 +239,7 @@ impl<T> Table<T> {
         wanted.map(|(handle, entry)| self.used(handle, entry)).collect()
     }
 
-    /// Returns the sessions of an owner, by their handles.
+    /// Returns an owner's sessions by handle.
     pub fn of(&self, owner: &str) -> Vec<(String, Arc<T>)> {
         let inner = lock(&self.inner);
         let mine = inner.entries.iter().filter(|(_, entry)| entry.owner == owner);

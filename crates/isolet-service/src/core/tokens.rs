@@ -1,5 +1,5 @@
-//! What is serialised as a stream of Python's plain data: to write it in Python's `marshal` format,
-//! to hash it, and to see how large it is without a copy of it.
+//! Serialises to a stream of tokens of Python's plain data: to write Python's `marshal` format, to
+//! hash, and to measure sizes without a copy.
 
 use std::fmt::{self, Display};
 
@@ -7,7 +7,7 @@ use serde::ser::{self, Serialize};
 
 use super::plain::BIG_INT;
 
-/// A part of what is serialised.
+/// A token of serialised data.
 #[derive(Clone, Copy, Debug)]
 pub enum Token<'a> {
     None,
@@ -18,24 +18,24 @@ pub enum Token<'a> {
     Float(f64),
     Str(&'a str),
     Bytes(&'a [u8]),
-    /// A list of so many items, which follow.
+    /// A list with this many items, which follow.
     List(usize),
-    /// A dict, whose keys and items follow in turns until its end.
+    /// A dict. Keys and values follow alternately, then `EndDict`.
     Dict,
     EndDict,
 }
 
-/// Takes the parts one after the other.
+/// Receives the tokens.
 pub trait Tokens {
     fn take(&mut self, token: Token<'_>) -> Result<(), Stopped>;
 }
 
-/// Why there are no further parts: what takes them wants no more, or this could not be serialised.
+/// Serialisation ended early: the receiver has enough, or the data cannot be serialised.
 #[derive(Debug)]
 pub struct Stopped(String);
 
 impl Stopped {
-    /// What takes the parts wants no more.
+    /// The receiver has enough.
     pub fn enough() -> Self {
         Self(String::new())
     }
@@ -55,7 +55,7 @@ impl ser::Error for Stopped {
     }
 }
 
-/// Has the parts of something taken.
+/// Serialises to tokens.
 pub fn tokens<T: Tokens>(of: &(impl Serialize + ?Sized), to: &mut T) -> Result<(), Stopped> {
     of.serialize(Serializer { to, is_big_int: false })
 }
@@ -69,7 +69,7 @@ struct Serializer<'a, T> {
 struct Items<'a, T> {
     to: &'a mut T,
     is_dict: bool,
-    /// The ends of dicts around it.
+    /// The number of enclosing dicts that end with it.
     ends: usize,
 }
 
@@ -311,13 +311,13 @@ impl<T: Tokens> ser::SerializeMap for Items<'_, T> {
     }
 }
 
-/// Writes the format `marshal`, version 2.
+/// Writes the `marshal` format, version 2.
 pub struct Marshal<'a>(pub &'a mut Vec<u8>);
 
 impl Tokens for Marshal<'_> {
     fn take(&mut self, token: Token<'_>) -> Result<(), Stopped> {
         let mut sized = |tag: u8, length: usize, bytes: &[u8]| {
-            // The format has 31 bits for a length. A frame has fewer bytes.
+            // Lengths have 31 bits in the format. A frame is shorter.
             let length = i32::try_from(length).map_err(|error| Stopped(error.to_string()))?;
             self.0.push(tag);
             self.0.extend_from_slice(&length.to_le_bytes());
@@ -340,7 +340,7 @@ impl Tokens for Marshal<'_> {
     }
 }
 
-/// Counts the bytes of texts, and one for all else, up to a limit.
+/// Counts one for each item and the bytes of texts, up to a limit.
 struct Bounded {
     left: usize,
 }
@@ -358,8 +358,7 @@ impl Tokens for Bounded {
     }
 }
 
-/// Returns the size of the texts and items of something, or `most` if it is larger. It takes no
-/// longer than for what has this size.
+/// Returns the size of the texts and items, at most `most`. Stops early when it exceeds `most`.
 pub fn size_up_to(most: usize, of: &(impl Serialize + ?Sized)) -> usize {
     let mut bounded = Bounded { left: most };
     match tokens(of, &mut bounded) {

@@ -1,4 +1,4 @@
-//! Tools whose functions are the client's.
+//! Tools that clients implement.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Failure, Service, execution, plain};
 
-/// A tool as a client describes it.
+/// A tool, as a client describes it.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[schema(as = Tool)]
 #[serde(deny_unknown_fields)]
@@ -19,16 +19,16 @@ pub struct ToolEntry {
     doc: String,
     #[serde(default)]
     parameters: Vec<ParamEntry>,
-    /// A JSON schema of what it returns.
+    /// A JSON schema of its result.
     #[serde(default, serialize_with = "plain::value")]
     #[schema(value_type = Option<Object>)]
     returns: Value,
     #[serde(default)]
     style: StyleEntry,
-    /// The most seconds that a call may take.
+    /// The maximum duration of a call, in seconds.
     #[serde(default)]
     timeout: Option<f64>,
-    /// The most calls in a session.
+    /// The maximum number of calls in a session.
     #[serde(default)]
     max_calls: Option<u64>,
 }
@@ -45,7 +45,7 @@ struct ParamEntry {
     #[serde(default, serialize_with = "plain::value")]
     #[schema(value_type = Option<Object>)]
     schema: Value,
-    /// The argument of a call that passes none.
+    /// The default argument.
     #[serde(
         default,
         deserialize_with = "present",
@@ -54,17 +54,17 @@ struct ParamEntry {
     )]
     #[schema(value_type = serde_json::Value)]
     default: Option<Value>,
-    /// Calls may leave it out.
+    /// Set if calls may omit it.
     #[serde(default)]
     optional: bool,
-    /// Arguments are checked against the schema.
+    /// Set if arguments are checked against the schema.
     #[serde(default = "yes")]
     check: bool,
     #[serde(default)]
     kind: KindEntry,
 }
 
-/// How calls pass an argument.
+/// How an argument is passed.
 #[derive(Clone, Copy, Default, Deserialize, Serialize, utoipa::ToSchema)]
 #[schema(as = ParameterKind)]
 #[serde(rename_all = "snake_case")]
@@ -87,12 +87,12 @@ enum StyleEntry {
     Async,
 }
 
-/// How the result of a run is submitted.
+/// The function that submits the result of a run.
 #[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
 #[schema(as = Submit)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitEntry {
-    /// The name of the function, `SUBMIT` by default.
+    /// The function's name. Default: `SUBMIT`.
     #[serde(default = "submit_name")]
     name: String,
     fields: Vec<ParamEntry>,
@@ -111,7 +111,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
-/// What a tool does when it is called.
+/// The function of a tool.
 pub(crate) type ToolHandler = Arc<
     dyn Fn(Value, ToolContext) -> futures_util::future::BoxFuture<'static, Result<Value, ToolError>>
         + Send
@@ -119,13 +119,13 @@ pub(crate) type ToolHandler = Arc<
 >;
 
 impl SubmitEntry {
-    /// Reads how the result of a run is submitted.
+    /// Reads a submit function.
     pub fn read(submit: Value) -> Result<Self, Failure> {
         isolet::from_value(submit)
             .map_err(|error| Failure::config(format!("`submit` is invalid: {error}")))
     }
 
-    /// Returns the name of the function that submits, and its fields.
+    /// Returns the function's name and fields.
     pub(crate) fn function(self) -> (String, Vec<Param>) {
         (self.name, self.fields.into_iter().map(ParamEntry::param).collect())
     }
@@ -138,7 +138,7 @@ impl ToolEntry {
             .map_err(|error| Failure::config(format!("the tools are invalid: {error}")))
     }
 
-    /// Returns the tool. `handler` makes what a tool of a name does.
+    /// Converts to the library's type. `handler` returns the function of a tool.
     pub(crate) fn tool(self, handler: &dyn Fn(&str) -> ToolHandler) -> Result<Tool, Failure> {
         let mut spec = ToolSpec::new(&self.name).doc(self.doc);
         spec = spec.returns(TypeHint::from_json_schema(&self.returns));
@@ -180,7 +180,7 @@ impl ParamEntry {
 }
 
 impl Service {
-    /// Returns what the tool of this name does: it asks who hears of the run.
+    /// Returns the function of the tool with this name: it asks the listener.
     pub(crate) fn tool_handler(&self, name: &str) -> ToolHandler {
         let name: Arc<str> = name.into();
         let (calls, guests) = (Arc::clone(&self.calls), Arc::clone(&self.guests));
@@ -190,8 +190,8 @@ impl Service {
             Box::pin(async move {
                 let gone = || ToolError::new("RuntimeError", "the session's owner has gone");
                 let entry = entry.ok_or_else(gone)?;
-                // What was written before the call comes before it. The run's thread takes output
-                // first whenever it has a choice.
+                // Output written before the call must be sent before it. The run's thread prefers
+                // output whenever it is polled.
                 tokio::task::yield_now().await;
                 entry.output().flush(false);
                 let listener = entry.listener();

@@ -1,10 +1,10 @@
-//! Rewrites the library's messages for those who make no calls: users of the command have options,
-//! and clients set the fields of a policy.
+//! Rewrites the library's messages, which name Rust methods, for users of the command and for
+//! clients: with the names of options, and of policy fields.
 
 macro_rules! limits {
     ($($(#[$doc:meta])* $name:ident: $type:ty as $plain:ty, $setter:ident, $default:ident,
        $option:expr;)*) => {
-        /// The setters of limits, and what stands for each.
+        /// The setters of limits, and their replacements.
         const LIMITS: &[(&str, Result<&str, &str>, &str)] =
             &[$((stringify!($setter), $option, stringify!($name)),)*];
     };
@@ -12,8 +12,8 @@ macro_rules! limits {
 
 isolet::for_each_limit!(limits);
 
-/// Other calls that the messages mention, and what stands for them: the option of the command, and
-/// the field of a policy. Without one, what is in parentheses goes. Longer calls come first.
+/// Other methods in messages, and their replacements: the command's option, and the policy's field.
+/// Without a replacement, the parenthesis is removed. Longer names come first.
 const WORDS: [(&str, &str, &str); 14] = [
     ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
     ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
@@ -35,7 +35,7 @@ const WORDS: [(&str, &str, &str); 14] = [
     (", or use `Mount::dangerous_*`", "", ""),
 ];
 
-/// Returns a message of the library, rewritten for a client.
+/// Rewrites a message of the library for a client.
 pub(crate) fn in_fields(message: &str) -> String {
     let mut text = message.to_owned();
     for (setter, _, name) in LIMITS {
@@ -47,7 +47,7 @@ pub(crate) fn in_fields(message: &str) -> String {
     text
 }
 
-/// Returns a message of the library, rewritten for a user of the command.
+/// Rewrites a message of the library for a user of the command.
 pub fn in_options(message: &str) -> String {
     let mut text = message.to_owned();
     for (setter, option, _) in LIMITS {

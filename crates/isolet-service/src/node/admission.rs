@@ -1,17 +1,17 @@
-//! Who may ask a node for something, by what a request's head proves.
+//! Authentication: which tenant a request belongs to, by its key or its session's token.
 
 use std::sync::Arc;
 
 use super::{Credentials, Node, Refusal, Tenant};
 
 impl Node {
-    /// Returns the tenant of a request: that of its key, or that of the session that the request is
-    /// about, if it has the session's token.
+    /// Returns the tenant of a request: that of its key or, if the request has a session's token,
+    /// that of the session.
     ///
     /// # Errors
     ///
-    /// Fails with [`Refusal::Gone`] if the session is gone, as far as this client may know it, and
-    /// with [`Refusal::Key`] otherwise.
+    /// Fails with [`Refusal::Gone`] if the token proves that the session existed and it has ended,
+    /// and with [`Refusal::Key`] otherwise.
     pub fn authenticate(
         &self,
         who: &Credentials,

@@ -1,7 +1,7 @@
-//! What a node's audit log has: what sessions were allowed and denied, with their tenants.
+//! A node's audit log: the accesses that sessions were allowed or denied, by tenant.
 //!
-//! What is not logged must not happen: while the log cannot be written, or a tenant's quota of it
-//! is used up, nothing starts and no access is allowed.
+//! Nothing may happen unlogged: while the log cannot be written, or a tenant's quota of it is used
+//! up, no session starts and every access is denied.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use super::Refusal;
 use crate::core::{Listener, Owner};
 use isolet::internals::lock;
 
-/// The time that a tenant's quota is for.
+/// The period of a tenant's quota.
 const DAY: Duration = Duration::from_hours(24);
 
 /// An entry of the audit log about a session.
@@ -21,35 +21,36 @@ pub enum AuditRecord<'a> {
     Created,
     /// An access was allowed or denied.
     Access(&'a AuditEvent),
-    /// A run has ended so.
+    /// A run ended, with this outcome.
     Ran(&'a str),
-    /// The session has ended, for this reason.
+    /// The session ended, for this reason.
     Ended(&'a str),
-    /// So many denied accesses of the tenant are not in the log, because its quota was used up.
+    /// This many denied accesses of the tenant are not in the log, because its quota was used up.
     Dropped(u64),
 }
 
-/// Where the entries of a node's log go.
+/// The destination of a node's audit log.
 pub trait Sink: Send + Sync {
-    /// Writes an entry of a tenant's session, by its id. What cannot be written now is kept, as far
-    /// as there is room, and written later. Returns how many bytes the entry has.
+    /// Writes an entry of a tenant's session, given its id, and returns the entry's length in
+    /// bytes. An entry that cannot be written now is buffered, as far as the buffer has room.
     fn write(&self, tenant: &str, session: &str, record: &AuditRecord<'_>) -> u64;
 
-    /// Writes what is kept, if it is time to try again. Returns why it cannot be written.
+    /// Writes buffered entries, if a retry is due. Fails with the reason if the log cannot be
+    /// written.
     fn check(&self) -> Result<(), String>;
 
-    /// Writes what is kept, and says how much is lost.
+    /// Writes buffered entries, and the number of lost ones.
     fn end(&self);
 }
 
-/// What a node does while its log cannot be written.
+/// What a node does while its audit log cannot be written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outage {
-    /// Nothing starts, and accesses are denied.
+    /// No session starts, and every access is denied.
     #[default]
     Refuse,
-    /// All goes on, and what is lost is counted.
+    /// Sessions and accesses continue; lost entries are counted.
     GoOn,
 }
 
@@ -61,19 +62,19 @@ pub(crate) struct Audit {
     tenants: Mutex<HashMap<String, Share>>,
 }
 
-/// How much of the log is a tenant's.
+/// A tenant's share of the log.
 struct Share {
     /// The maximum number of bytes in a day.
     quota: u64,
-    /// When its day began.
+    /// The start of the current day of the quota.
     since: Instant,
     bytes: u64,
-    /// Its accesses that were denied meanwhile and are not in the log.
+    /// Denied accesses that were left out of the log since the quota was used up.
     dropped: u64,
 }
 
 impl Share {
-    /// Returns how long nothing of the tenant can be logged, if so.
+    /// Returns how long the tenant's quota stays used up; `None` if it has bytes left.
     fn used_up(&mut self) -> Option<Duration> {
         let passed = self.since.elapsed();
         if passed >= DAY {
@@ -92,7 +93,7 @@ impl Audit {
         self.sink.is_some()
     }
 
-    /// Sets how many bytes of a day each tenant may have from now on.
+    /// Sets each tenant's quota of bytes a day.
     pub(crate) fn set_quotas<'a>(&self, quotas: impl Iterator<Item = (&'a str, u64)>) {
         let mut tenants = lock(&self.tenants);
         for (name, quota) in quotas {
@@ -101,7 +102,7 @@ impl Audit {
         }
     }
 
-    /// Says whether what a tenant does can be logged.
+    /// Fails if the tenant's activity cannot be logged.
     pub(crate) fn check(&self, tenant: &str) -> Result<(), Refusal> {
         let Some(sink) = &self.sink else { return Ok(()) };
         let checked = sink.check();
@@ -115,12 +116,12 @@ impl Audit {
         }
     }
 
-    /// Says whether an access of a tenant's session can be logged.
+    /// Fails if an access of the tenant's session cannot be logged.
     fn check_access(&self, tenant: &str) -> Result<(), String> {
         match self.check(tenant) {
             Ok(()) => Ok(()),
             Err(Refusal::AuditQuota(quota, _)) => Err(over_quota(quota)),
-            // The guest learns nothing of the host's disks.
+            // The guest must not learn about the host's disks.
             Err(_) => Err("the audit log cannot be written".to_owned()),
         }
     }
@@ -145,16 +146,16 @@ impl Audit {
         }
     }
 
-    /// Tries to write what is kept. Called from time to time, so that it also happens where nobody
-    /// asks for anything.
+    /// Writes buffered entries if a retry is due. Called periodically, so that an idle node retries
+    /// too.
     pub(crate) fn keep_up(&self) {
         if let Some(sink) = &self.sink {
-            // Who asks for something is told.
+            // The next request reports the failure.
             let _ = sink.check();
         }
     }
 
-    /// Writes what is kept: the node ends.
+    /// Writes buffered entries when the node ends.
     pub(crate) fn end(&self) {
         if let Some(sink) = &self.sink {
             sink.end();
@@ -162,26 +163,26 @@ impl Audit {
     }
 }
 
-/// Whose a session is, in the log.
-pub(crate) struct Owns {
+/// The owner of a session, as the audit log names it.
+pub(crate) struct AuditOwner {
     audit: Arc<Audit>,
     tenant: String,
     id: String,
 }
 
-impl Owns {
+impl AuditOwner {
     pub(crate) fn new(audit: &Arc<Audit>, tenant: &str, id: &str) -> Self {
         Self { audit: Arc::clone(audit), tenant: tenant.to_owned(), id: id.to_owned() }
     }
 }
 
-impl Owner for Owns {
+impl Owner for AuditOwner {
     fn name(&self) -> String {
         self.id.clone()
     }
 
     fn audit(&self, event: &AuditEvent) {
-        // What is known of no session is nobody's.
+        // An access without a session belongs to no tenant.
         if !self.id.is_empty() {
             self.audit.write(&self.tenant, &self.id, &AuditRecord::Access(event));
         }
@@ -196,7 +197,7 @@ impl Owner for Owns {
     }
 }
 
-/// Says that a tenant may have nothing more logged, and so may do nothing that is logged.
+/// Returns the message for a tenant whose quota of the audit log is used up.
 pub fn over_quota(quota: u64) -> String {
     format!("bytes of the audit log in a day by this key: limit {quota}")
 }

@@ -1,4 +1,4 @@
-//! What the sessions of a tenant may be allowed at most.
+//! The most that a tenant's sessions may be allowed.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,36 +6,37 @@ use crate::core::Failure;
 use crate::core::limits::LimitsEntry;
 use crate::core::policy::Policy;
 
-/// What the policy of a session may have. Nothing, unless the operator says so.
+/// The most that the policy of a session may allow. By default, nothing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ceiling {
-    /// Rules of networks. A session may ask for these, and for narrower ones.
+    /// Network rules. A session may ask for these and for narrower ones.
     allow_net: Vec<String>,
     allow_public_net: bool,
-    /// Names of packages, or `*`.
+    /// Names of packages; `*` stands for all.
     packages: Vec<String>,
-    /// How many copies may descend from a session at once.
+    /// The maximum `forkable` of a session.
     forkable: usize,
-    /// The highest limits. One that is missing here is that of the node's policy, or its default.
+    /// The highest limits. For a limit that is missing here, the node's policy applies, or its
+    /// default.
     limits: LimitsEntry,
 }
 
-/// The keys of a policy that name files, variables and processes of the node. Only the operator
-/// sets them.
+/// The keys of a policy that refer to files, variables and processes of the node, reserved for the
+/// operator.
 const OPERATORS: &str = "`mounts`, `allow_env`, `ca_files`, `wheels`, `offline`, `preload`, \
                          `isolation`, `require` and `audit`";
 
-/// What a session gets as far as the ceiling allows: what other protocols' clients have without
-/// asking for it.
+/// Permissions that sessions of other protocols get without asking, as far as the ceiling has them.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct ImplicitGrants {
     pub public_net: bool,
-    /// That the packages which the ceiling names can be loaded.
+    /// Grants the packages that the ceiling lists by name.
     pub packages: bool,
     /// The limit `run_time`, in seconds.
     pub run_time: Option<f64>,
-    /// Up to where clients of this protocol may have `run_time`, unless the ceiling names it.
+    /// The highest `run_time` that clients of this protocol may ask for, unless the ceiling sets
+    /// one.
     pub most_run_time: Option<f64>,
 }
 
@@ -43,11 +44,11 @@ pub struct ImplicitGrants {
 pub const MOST_SECONDS: f64 = 300.0;
 
 impl Ceiling {
-    /// Adds what a client asks for to what all sessions have.
+    /// Merges the policy that a client asks for into the policy of all sessions.
     ///
     /// # Errors
     ///
-    /// Fails if it is more than the ceiling.
+    /// Fails if the client asks for more than the ceiling has.
     pub(crate) fn admit(
         &self,
         base: &Policy,
@@ -106,8 +107,8 @@ impl Ceiling {
         Ok(policy)
     }
 
-    /// The highest limits that a session may have: those of the ceiling, else those of the node's
-    /// policy, else the defaults. All have an end.
+    /// Returns the highest limits of a session: from the ceiling, else from the node's policy, else
+    /// the defaults. None is infinite.
     fn limits(&self, base: &Policy, grants: &ImplicitGrants) -> LimitsEntry {
         let mut most = LimitsEntry::of_node();
         most.raise_run_time(grants.most_run_time);
@@ -154,8 +155,8 @@ fn denied(what: &str, asked: &str, ceiling: &[String]) -> Failure {
     Failure::denied(format!("{what} `{asked}` is not allowed for this key; {allowed}"))
 }
 
-/// Whether all addresses of the rule `asked` are among those of `ceiling`. Of networks this is only
-/// seen if they are the same.
+/// Returns `true` if the rule `ceiling` includes all addresses of the rule `asked`. A network
+/// includes only itself.
 fn covers(ceiling: &str, asked: &str) -> bool {
     if ceiling.eq_ignore_ascii_case(asked) {
         return true;
@@ -174,11 +175,11 @@ fn covers(ceiling: &str, asked: &str) -> bool {
     has_host && (ceiling_port.is_none() || ceiling_port == port)
 }
 
-/// Adds what a policy says of the packages that are asked for. A session may have no others.
+/// Adds the versions that the policy requires to the requested packages.
 ///
 /// # Errors
 ///
-/// Fails if the policy has not all of them.
+/// Fails if the policy does not list all of them.
 pub(crate) fn admit_packages(
     policy: &Policy,
     mut asked: Vec<String>,
@@ -197,7 +198,7 @@ pub(crate) fn admit_packages(
     Ok(asked)
 }
 
-/// Returns the name of a requirement, as package indexes compare names.
+/// Returns the normalised name of a requirement.
 fn name_of(requirement: &str) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = requirement.trim().chars().take_while(|c| is_part(*c)).collect();

@@ -12,33 +12,32 @@ use super::memory::Memory;
 use super::tenants::{TenantEntry, Tenants};
 use crate::core::Policy;
 
-/// How much memory a session is expected to take: an idle one takes some 3 MiB, and one in use what
-/// its code asks for.
+/// Memory reserved for a session: an idle one takes some 3 MiB, and code adds what it allocates.
 const SESSION_BYTES: u64 = 10 << 20;
 
-/// The most sessions that a node has by default: more descriptors and memory are lost at once if
-/// one process ends.
+/// The default maximum number of sessions. A larger node would lose more sessions if its process
+/// ended, and needs more descriptors.
 const MOST: usize = 2500;
 
-/// The most connections by default, if there are descriptors for them.
+/// The default maximum number of connections, if the limit of open files has room for them.
 const MAX_CONNECTIONS: usize = 50_000;
 
-/// How many bytes of requests and unread answers there are by default.
+/// The default `max_in_flight`, in bytes.
 const MAX_IN_FLIGHT: u64 = 256 << 20;
 
-/// The least `max_answer`: what every answer without a value, displays and output fits into.
+/// The minimum `max_answer`: room for every answer without a value, displays and output.
 const LEAST_ANSWER: u64 = 1 << 20;
 
-/// How many bytes an answer has by default.
+/// The default `max_answer`, in bytes.
 const MAX_ANSWER: u64 = 16 << 20;
 
-/// A file of configuration, in TOML.
+/// A configuration file, in TOML.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The maximum number of sessions; by the memory that there is if it is missing.
+    /// The maximum number of sessions. Default: as many as fit into memory.
     max_sessions: Option<usize>,
-    /// The part of the memory that stays free: no session starts while less is left.
+    /// The part of the memory to keep free: while less is left, no session starts.
     memory_reserve: f64,
     /// The maximum number of connections.
     max_connections: usize,
@@ -46,29 +45,29 @@ pub struct Config {
     max_in_flight: u64,
     /// The maximum number of bytes of an answer.
     max_answer: u64,
-    /// The maximum number of runs at once; two for each processor if it is missing.
+    /// The maximum number of concurrent runs. Default: two for each processor.
     max_runs: Option<usize>,
-    /// The maximum number of runs of a tenant that wait for their turn.
+    /// The maximum number of a tenant's queued runs.
     max_queue: usize,
-    /// How long a run waits for its turn, in seconds.
+    /// The longest time that a run waits in the queue, in seconds.
     queue_time: f64,
-    /// How long the packages of a start may take until they are ready, in seconds.
+    /// The longest time for preparing the packages of a start, in seconds.
     package_time: f64,
-    /// How long a session lives, in seconds, and how long it may be given at most.
+    /// The default and longest lifetime of a session, in seconds.
     ttl: f64,
-    /// How long a session lives that nobody uses, in seconds.
+    /// The time after which an unused session ends, in seconds.
     idle: f64,
-    /// How long the node waits for runs when it ends, in seconds.
+    /// The longest time that the node waits for runs when it shuts down, in seconds.
     drain: f64,
-    /// The file that the audit log is appended to.
+    /// The file to append the audit log to.
     audit_log: Option<PathBuf>,
-    /// What happens while it cannot be written.
+    /// What the node does while the audit log cannot be written.
     audit_outage: Outage,
-    /// Where paused sessions and snapshots are kept.
+    /// The store of paused sessions and snapshots.
     store: Option<StoreEntry>,
-    /// What all sessions have.
+    /// The policy of all sessions.
     policy: Policy,
-    /// What clients may ask for besides.
+    /// What clients may ask for in addition.
     ceiling: Ceiling,
     tenants: BTreeMap<String, TenantEntry>,
 }
@@ -98,9 +97,9 @@ impl Default for Config {
     }
 }
 
-/// What a node needs to know.
+/// A checked configuration.
 pub struct Settings {
-    /// The file that says so.
+    /// The configuration file.
     pub file: Option<PathBuf>,
     pub max_sessions: usize,
     pub memory_reserve: f64,
@@ -121,7 +120,7 @@ pub struct Settings {
     pub tenants: Tenants,
 }
 
-/// A store as the configuration has it.
+/// The store, as the configuration file describes it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoreEntry {
@@ -129,7 +128,7 @@ struct StoreEntry {
     /// The maximum size of all its files, in bytes.
     #[serde(default = "one_gibibyte")]
     size: u64,
-    /// How long a session is kept, in seconds.
+    /// How long a saved session is kept, in seconds.
     #[serde(default = "one_day")]
     ttl: f64,
 }
@@ -142,7 +141,7 @@ fn one_day() -> f64 {
     86_400.0
 }
 
-/// Where paused sessions and snapshots are kept, and how many and how long.
+/// The store of paused sessions and snapshots: its directory, size and retention.
 pub struct StoreSettings {
     pub directory: PathBuf,
     pub size: u64,
@@ -150,7 +149,7 @@ pub struct StoreSettings {
 }
 
 impl Settings {
-    /// Returns the paths that the operator has named.
+    /// Returns the paths that the operator has configured.
     pub(crate) fn own_paths(&self) -> Vec<PathBuf> {
         let store = self.store.as_ref().map(|store| &store.directory);
         let own = [self.file.as_ref(), self.audit_log.as_ref(), store];
@@ -163,7 +162,7 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// Fails if it is no TOML, or has something that a configuration does not have.
+    /// Fails if it is not TOML, or has an unknown key.
     pub fn read(text: &str) -> Result<Self, String> {
         toml::from_str(text).map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start));
@@ -172,11 +171,11 @@ impl Config {
         })
     }
 
-    /// Checks what the configuration says.
+    /// Checks the configuration.
     ///
     /// # Errors
     ///
-    /// Fails with the name of what is wrong, and its value.
+    /// Fails with the name and value of the wrong entry.
     pub fn settings(self) -> Result<Settings, String> {
         let seconds = |name: &str, value: f64| {
             Duration::try_from_secs_f64(value).map_err(|_| {
@@ -237,7 +236,7 @@ impl Config {
     }
 }
 
-/// Returns how many sessions there is memory for.
+/// Returns how many sessions fit into memory.
 fn by_memory() -> usize {
     let total = Memory::read().map_or(u64::MAX, |memory| memory.total);
     usize::try_from(total / SESSION_BYTES).unwrap_or(MOST).clamp(1, MOST)

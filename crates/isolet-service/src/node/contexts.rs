@@ -1,5 +1,5 @@
-//! Contexts: several sets of variables of one session, which share its files and modules. One at a
-//! time has its variables in the session.
+//! Contexts: several sets of variables of one session, which share its files and modules. The
+//! session holds the variables of one context at a time.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use isolet::internals::lock;
 /// The context that every session has.
 const FIRST: &str = "default";
 
-/// The directory in which code starts.
+/// The default working directory.
 pub const HOME: &str = "/home/user";
 
 /// The maximum number of contexts of a session.
@@ -24,16 +24,16 @@ const MAX_CONTEXTS: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
     pub id: String,
-    /// The directory in which it starts.
+    /// Its working directory.
     pub directory: String,
-    /// How much code has run in it.
+    /// The number of runs in it.
     runs: u64,
 }
 
 /// The contexts of a session.
 #[derive(Default)]
 pub(crate) struct Contexts {
-    /// Held while one of them is used.
+    /// Locked while a context is in use.
     turn: Arc<tokio::sync::Mutex<()>>,
     state: Mutex<State>,
 }
@@ -41,9 +41,9 @@ pub(crate) struct Contexts {
 #[derive(Clone)]
 struct State {
     contexts: Vec<Context>,
-    /// The id of the one whose variables are in the session.
+    /// The context whose variables are in the session.
     current: String,
-    /// Whether variables of the environment are set for one run.
+    /// Set while environment variables are changed for one run.
     has_environ: bool,
 }
 
@@ -55,7 +55,7 @@ impl Default for State {
 }
 
 impl Contexts {
-    /// Returns the contexts of a copy of the session.
+    /// Returns the contexts for a copy of the session.
     pub(crate) fn copy(&self) -> Self {
         Self { turn: Arc::default(), state: Mutex::new(lock(&self.state).clone()) }
     }
@@ -72,22 +72,22 @@ impl Contexts {
     }
 }
 
-/// The turn to use a session. No other client's run is under way in it then.
-pub struct Turn {
+/// Exclusive use of a session. While it is held, no other client's run is under way.
+pub struct SessionGuard {
     _guard: OwnedMutexGuard<()>,
 }
 
 impl Node {
-    /// Waits for the turn to use a session, as long as a run waits for its own.
-    pub async fn hold(&self, session: &SessionLease) -> Result<Turn, Refusal> {
+    /// Waits for exclusive use of a session, at most as long as a run waits in the queue.
+    pub async fn hold(&self, session: &SessionLease) -> Result<SessionGuard, Refusal> {
         let turn = Arc::clone(&session.session().contexts.turn).lock_owned();
         let patience = self.settings.queue_time;
         let held = tokio::time::timeout(patience, turn).await;
         let held = held.map_err(|_| Refusal::Waited(Awaited::Session, patience));
-        self.counted(held.map(|guard| Turn { _guard: guard }))
+        self.counted(held.map(|guard| SessionGuard { _guard: guard }))
     }
 
-    /// Adds a context, which starts in a directory.
+    /// Adds a context with this working directory.
     pub async fn add_context(
         &self,
         session: &SessionLease,
@@ -109,7 +109,7 @@ impl Node {
         Ok(context)
     }
 
-    /// Removes a context with its variables. The first one stays, without variables.
+    /// Removes a context with its variables. The default context is only cleared.
     pub async fn remove_context(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
         let _turn = self.hold(session).await?;
         if id != FIRST && lock(&session.session().contexts.state).current == id {
@@ -123,7 +123,7 @@ impl Node {
         Ok(())
     }
 
-    /// Forgets the variables of a context. Modules stay imported.
+    /// Deletes the variables of a context. Modules stay imported.
     pub async fn restart_context(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
         let _turn = self.hold(session).await?;
         self.forget(session, id).await
@@ -142,12 +142,12 @@ impl Node {
         Ok(())
     }
 
-    /// Runs code in a context, in the turn of the session, with variables of the environment for
-    /// this run. Returns the number of the run in the context, too.
+    /// Runs code in a context of a held session, with environment variables for this run. Also
+    /// returns the number of the run in the context.
     pub async fn stream_in(
         self: &Arc<Self>,
         session: SessionLease,
-        turn: Turn,
+        turn: SessionGuard,
         context: Option<&str>,
         environ: Vec<(String, String)>,
         run: Run,
@@ -171,7 +171,7 @@ impl Node {
         Ok((Streamed { events, result }, number))
     }
 
-    /// Runs code in the turn of the session.
+    /// Runs code in a held session.
     pub async fn run_in_turn(
         self: &Arc<Self>,
         session: &SessionLease,
@@ -184,12 +184,12 @@ impl Node {
         ran
     }
 
-    fn held(self: &Arc<Self>, session: &SessionLease, turn: Turn) -> Result<Held, Refusal> {
+    fn held(self: &Arc<Self>, session: &SessionLease, turn: SessionGuard) -> Result<Held, Refusal> {
         let entry = session.session().entry()?;
         Ok(Held { node: Arc::clone(self), turn: Some((entry, turn)) })
     }
 
-    /// Has the variables of a context, and those of the environment, in their places.
+    /// Switches the session to the variables of a context, and sets or restores the environment.
     async fn prepare(
         &self,
         session: &SessionLease,
@@ -220,14 +220,14 @@ fn done(called: Result<(), Raised>) -> Result<(), Refusal> {
     })
 }
 
-/// The turn of a run. If nobody waits for the run any more, the turn ends when the run has.
+/// The turn of a run. If the client is gone, the turn ends with the run.
 struct Held {
     node: Arc<Node>,
-    turn: Option<(Arc<SessionEntry>, Turn)>,
+    turn: Option<(Arc<SessionEntry>, SessionGuard)>,
 }
 
 impl Held {
-    /// Ends the turn of a run that has ended.
+    /// Releases the turn after the run has ended.
     fn end(mut self) {
         self.turn = None;
     }
@@ -238,7 +238,7 @@ impl Drop for Held {
         if let Some((session, turn)) = self.turn.take() {
             let node = Arc::clone(&self.node);
             tokio::spawn(async move {
-                // It is answered once the run has ended.
+                // The answer comes once the run has ended.
                 let _ = node.ask(|reply| Some(Service::cancel(&session, reply))).await;
                 drop(turn);
             });

@@ -1,29 +1,29 @@
-//! What clients are told of a failure: what happened, without the paths of the node's machine. Its
-//! operator is told the whole.
+//! Removes the paths of the node's machine from failures before a client gets them. The operator
+//! gets the full message.
 
 use std::path::PathBuf;
 
 use crate::core::{Failure, FailureKind};
 
-/// What stands for a path that clients are not told.
+/// Replaces a path.
 const HIDDEN: &str = "(a path of the node)";
 
-/// Where control groups are, whose names tell how the machine is organised.
+/// Control groups, whose names describe how the machine is organised.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Tells the operator of a node something, on one line.
+/// Receives one line for the operator of a node.
 pub type Operator = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Keeps the paths of a node's machine from its clients.
+/// Hides the paths of a node's machine from its clients.
 pub(crate) struct Discretion {
-    /// The paths that only the operator has named, the longest first.
+    /// The paths of the operator that guests do not see, the longest first.
     own: Vec<String>,
     operator: Option<Operator>,
 }
 
 impl Discretion {
-    /// `own` are paths that the operator has named. Those in `shown` are no secret: guests see
-    /// them.
+    /// `own` are the paths of the operator's configuration. Guests see those in `shown`, so these
+    /// are not secret.
     pub(crate) fn new(own: &[PathBuf], shown: &[&str], operator: Option<Operator>) -> Self {
         let canonical = own.iter().filter_map(|path| path.canonicalize().ok());
         let all: Vec<PathBuf> = canonical.chain(own.iter().cloned()).collect();
@@ -40,9 +40,9 @@ impl Discretion {
         Self { own, operator }
     }
 
-    /// Returns what a client is told of a failure.
+    /// Returns a failure in the form for clients.
     pub(crate) fn failure(&self, failure: &Failure) -> Failure {
-        // These are about the machine, and name no file of the guest.
+        // These describe the machine and name no file of the guest.
         let hides_all = matches!(
             failure.kind,
             FailureKind::Start | FailureKind::Assets | FailureKind::Packages | FailureKind::Closed
@@ -57,8 +57,8 @@ impl Discretion {
         Failure { message, hint, kind: failure.kind, session_alive: failure.session_alive }
     }
 
-    /// Replaces the paths that the operator has named in the reason why a run was ended. All else
-    /// of an execution is the guest's.
+    /// Replaces the operator's paths in the reason why a run was ended. The rest of an execution
+    /// comes from the guest.
     pub(crate) fn hide_own(&self, reason: &mut String) {
         let told = self.without_own(reason);
         if told != *reason {
@@ -74,7 +74,7 @@ impl Discretion {
         }
     }
 
-    /// Replaces the paths that the operator has named, and all beneath them.
+    /// Replaces the operator's paths, and all paths beneath them.
     fn without_own(&self, text: &str) -> String {
         let mut rest = text;
         let mut told = String::with_capacity(text.len());
@@ -91,7 +91,7 @@ impl Discretion {
 
     fn first_own(&self, text: &str) -> Option<(usize, &str)> {
         let found = self.own.iter().filter_map(|own| Some((text.find(own.as_str())?, &**own)));
-        // Of those at one place the longest.
+        // Of several paths at one position, the longest.
         found.min_by_key(|(at, own)| (*at, usize::MAX - own.len()))
     }
 }
@@ -118,12 +118,12 @@ fn without_paths(text: &str) -> String {
     told
 }
 
-/// Whether a path may begin after this.
+/// Returns `true` if a path may start after this character.
 fn is_before_a_path(letter: char) -> bool {
     letter.is_whitespace() || "`'\"([{<=:,;".contains(letter)
 }
 
-/// Returns where a path ends at whose beginning a text is: with its quotation, if it has one.
+/// Returns the end of the path at the start of `text`, including a closing quote.
 fn end(text: &str, quote: Option<char>) -> usize {
     text.find(|letter| is_end(letter, quote)).unwrap_or(text.len())
 }

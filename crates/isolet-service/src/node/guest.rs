@@ -1,7 +1,8 @@
-//! Python of the node's own that a session runs, for what the library has no command for.
+//! Python code of the node that runs in a session, for operations that the library has no command
+//! for.
 //!
-//! It leaves no variable behind. It runs where the client's code does, so its answers are data of
-//! the guest.
+//! It leaves no variables behind. It runs beside the client's code, so its answers are untrusted
+//! data of the guest.
 
 use isolet::Value;
 use serde::Deserialize;
@@ -10,10 +11,10 @@ use serde::de::DeserializeOwned;
 use super::{Node, Refusal, SessionLease};
 use crate::core::{Exception, Execution, Run, RunOptions, Status};
 
-/// Functions.
+/// Python source of the functions.
 const SOURCE: &str = include_str!("guest.py");
 
-/// Calls one of them. Everything comes as values and none of it as a part of the source.
+/// Calls one of the functions. All arguments are passed as values, never as source.
 const CALL: &str = "(lambda main: (lambda space, call: (exec(call['source'], space), \
     space[call['function']](*((main,) if call['has_main'] else ()), *call['arguments']))[1])\
     ({'__name__': '_isolet_node'}, main.pop('_isolet_call')))(globals())";
@@ -46,7 +47,7 @@ pub struct Entry {
     pub permissions: String,
     /// In seconds since 1970.
     pub modified: f64,
-    /// Where a link leads to.
+    /// The target of a symbolic link.
     pub target: Option<String>,
 }
 
@@ -58,11 +59,11 @@ pub enum EntryKind {
     Link,
 }
 
-/// A function of the guest's.
+/// A function of [`SOURCE`].
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
     name: &'static str,
-    /// Whether the variables of the session are its first argument.
+    /// Set if its first argument is the variables of the session.
     has_main: bool,
 }
 
@@ -80,12 +81,12 @@ pub(crate) const FORGET: Function = function("forget", true);
 pub(crate) const SET_ENVIRON: Function = function("set_environ", true);
 
 impl Node {
-    /// Returns what is known of an entry of the guest's file system.
+    /// Describes an entry of the guest's file system.
     pub async fn look(&self, session: &SessionLease, path: &str) -> Called<Entry> {
         self.call_in_turn(session, LOOK, vec![path.into()]).await
     }
 
-    /// Returns the entries of a directory, so many levels deep.
+    /// Lists a directory, down to this depth.
     pub async fn entries(
         &self,
         session: &SessionLease,
@@ -95,7 +96,7 @@ impl Node {
         self.call_in_turn(session, ENTRIES, vec![path.into(), i64::from(depth).into()]).await
     }
 
-    /// Makes a directory and those above it, unless there is one.
+    /// Creates a directory and its parents, unless it exists.
     pub async fn make_directory(&self, session: &SessionLease, path: &str) -> Called<Entry> {
         self.call_in_turn(session, MAKE_DIRECTORY, vec![path.into()]).await
     }
@@ -105,7 +106,7 @@ impl Node {
         self.call_in_turn(session, MOVE, vec![path.into(), to.into()]).await
     }
 
-    /// Removes an entry with all that is in it.
+    /// Removes an entry with its contents.
     pub async fn remove_entry(&self, session: &SessionLease, path: &str) -> Called<()> {
         self.call_in_turn(session, REMOVE, vec![path.into()]).await
     }
@@ -120,7 +121,7 @@ impl Node {
         self.call(session, function, arguments).await
     }
 
-    /// Calls a function of the guest's in a session that is held.
+    /// Calls a function in a held session.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         session: &SessionLease,
@@ -143,7 +144,7 @@ impl Node {
     }
 }
 
-/// Returns what a call has returned.
+/// Returns the value that a call has returned.
 fn returned(execution: Execution) -> Result<Value, Raised> {
     let Execution { status, exception, termination, value, value_error, .. } = execution;
     if let Some(Exception { type_name, message, .. }) = exception {
@@ -157,5 +158,5 @@ fn returned(execution: Execution) -> Result<Value, Raised> {
     }
 }
 
-/// What a call has returned, or raised.
+/// The value that a call has returned, or the exception that it has raised.
 pub(super) type Called<T> = Result<Result<T, Raised>, Refusal>;

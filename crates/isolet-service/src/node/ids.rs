@@ -1,22 +1,22 @@
-//! Ids of sessions. An id names the node that has the session, so that a proxy finds it without a
-//! table, and the start of the node, so that an old id never stands for a new session.
+//! Ids of sessions. An id contains the name of the session's node, so that a proxy routes it
+//! without a table, and the node's start, so that no old id matches a new session.
 
 use std::fmt::Write;
 
-/// The random characters of an id that all sessions of one start share.
+/// The number of random characters that all ids of one start share.
 const START_CHARS: usize = 8;
 
-/// The random characters of one session.
+/// The number of random characters of one session's id.
 const SESSION_CHARS: usize = 16;
 
-/// The maximum length of a node's name, so that an id with a port before it is a label of a domain
-/// name (63 characters).
+/// The maximum length of a node's name. An id with a port before it must fit into a label of a
+/// domain name (63 characters).
 const MAX_NODE_CHARS: usize = 31;
 
-/// The digits of random characters: five bits each.
+/// The alphabet of random characters: five bits each.
 const DIGITS: [u8; 32] = *b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Makes the ids of a node's sessions, and the token of each.
+/// Generates the ids and tokens of a node's sessions.
 pub(super) struct Ids {
     /// The node's name.
     node: String,
@@ -24,7 +24,7 @@ pub(super) struct Ids {
     secret: [u8; 32],
 }
 
-/// Where a session is, or was, by its id.
+/// Where and when the session of an id was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// On this node, since its last start.
@@ -60,12 +60,12 @@ impl Ids {
         Ok(Self { node: node.to_owned(), start, secret })
     }
 
-    /// Returns what the ids of this start begin with.
+    /// Returns the prefix of all ids of this start.
     pub(crate) fn prefix(&self) -> String {
         format!("{}-{}", self.node, self.start)
     }
 
-    /// Returns `true` if the ids of some start of this node begin so.
+    /// Returns `true` if `text` is the prefix of some start of this node.
     pub(crate) fn is_prefix(&self, text: &str) -> bool {
         let start = text.strip_prefix(&self.node).and_then(|rest| rest.strip_prefix('-'));
         start.is_some_and(|start| {
@@ -83,7 +83,7 @@ impl Ids {
         Ok(format!("{}-{}{}", self.node, self.start, random(SESSION_CHARS)?))
     }
 
-    /// Returns where the session of an id is; `None` if it is no id.
+    /// Returns the origin of an id; `None` if the text is not an id.
     pub(super) fn origin(&self, id: &str) -> Option<Origin> {
         let (node, rest) = id.rsplit_once('-')?;
         if rest.len() != START_CHARS + SESSION_CHARS || !rest.bytes().all(|b| DIGITS.contains(&b)) {
@@ -96,7 +96,7 @@ impl Ids {
         })
     }
 
-    /// Returns the token of a session, 128 bits in hexadecimal digits. Whoever has it may use the
+    /// Returns the token of a session, 128 bits in hexadecimal digits. It grants access to the
     /// session.
     pub(super) fn token(&self, id: &str) -> String {
         let mac = blake3::keyed_hash(&self.secret, id.as_bytes());
@@ -108,9 +108,9 @@ impl Ids {
         token
     }
 
-    /// Returns `true` if this is the session's token. Takes as long whatever is wrong with it.
+    /// Returns `true` if this is the session's token. Compares in constant time.
     pub(super) fn is_token(&self, id: &str, token: &str) -> bool {
-        // Of hashes, the time of a comparison says nothing about what was hashed.
+        // Hashing first: the time of comparing two hashes reveals nothing about the token.
         blake3::hash(self.token(id).as_bytes()) == blake3::hash(token.as_bytes())
     }
 }

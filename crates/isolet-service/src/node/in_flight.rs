@@ -1,5 +1,5 @@
-//! The bytes of requests and answers under way, of a node and of each tenant: who sends much, or
-//! does not read, is refused more before the node has no memory left.
+//! Limits the bytes of requests and answers under way, for the node and for each tenant. A client
+//! that sends much or does not read is refused before the node runs out of memory.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -12,25 +12,26 @@ use crate::core::Execution;
 use crate::core::tokens::{Stopped, Token, Tokens, tokens};
 use isolet::internals::lock;
 
-/// What an item of a value takes in memory, and an escaped byte of a text as JSON.
+/// The memory that an item of a value takes, and the longest escape of a byte in JSON.
 const ITEM_BYTES: u64 = 32;
 const ESCAPED_BYTES: u64 = 6;
 
-/// From how many bytes on it is not looked how many more a value takes.
+/// Values are measured up to this many bytes.
 const MOST_WEIGHED: u64 = 64 << 20;
 
 tokio::task_local! {
-    /// Results that are not written as answers yet.
+    /// The charges of results whose answers are not written yet.
     static RESULTS: RefCell<Vec<Charge>>;
 }
 
-/// Does what a request asks for. Returns what counts its results, to be kept until the answer does.
+/// Carries out a request. Also returns the charges of its results, to be kept until the answer is
+/// charged.
 pub async fn with_results<F: Future>(work: F) -> (F::Output, Vec<Charge>) {
     let all = async { (work.await, RESULTS.with(RefCell::take)) };
     RESULTS.scope(RefCell::default(), all).await
 }
 
-/// How many bytes a value takes as it is, and how many its texts take as JSON.
+/// The size of a value in memory, and the length of its texts as JSON.
 #[derive(Debug, Default, PartialEq)]
 struct Weight {
     memory: u64,
@@ -40,7 +41,7 @@ struct Weight {
 impl Weight {
     fn of(result: &impl Serialize) -> Self {
         let mut weight = Self::default();
-        // What follows is not looked at if there is much before it.
+        // Measuring stops at `MOST_WEIGHED`.
         let _ = tokens(result, &mut weight);
         weight
     }
@@ -77,7 +78,7 @@ struct Used {
     tenants: HashMap<String, u64>,
 }
 
-/// Bytes that are under way for a tenant, until this is dropped.
+/// Bytes charged to a tenant until this is dropped.
 pub struct Charge {
     of: Arc<InFlight>,
     tenant: Arc<Tenant>,
@@ -89,13 +90,13 @@ impl InFlight {
         Arc::new(Self { most, used: Mutex::default() })
     }
 
-    /// Returns how many bytes a tenant may have under way: half of all, so that it leaves some for
-    /// others, or fewer.
+    /// Returns how many bytes a tenant may have under way: at most half of the node's, so that
+    /// others have the rest.
     fn most_of(&self, tenant: &Tenant) -> u64 {
         tenant.quotas.in_flight.min(self.most / 2)
     }
 
-    /// Checks that there is room for so many bytes.
+    /// Fails if this many more bytes exceed a limit.
     fn check(&self, used: &Used, tenant: &Tenant, bytes: u64) -> Result<(), Refusal> {
         let most = self.most_of(tenant);
         let own = used.tenants.get(&tenant.name).copied().unwrap_or_default();
@@ -113,7 +114,7 @@ impl InFlight {
 }
 
 impl Charge {
-    /// Takes more bytes.
+    /// Charges more bytes.
     pub fn take(&mut self, bytes: u64) -> Result<(), Refusal> {
         let mut used = lock(&self.of.used);
         self.of.check(&used, &self.tenant, bytes)?;
@@ -122,27 +123,27 @@ impl Charge {
         Ok(())
     }
 
-    /// Takes bytes that are there already, even if there is no room for them. Then there is none
-    /// for others.
+    /// Charges bytes that are in memory already, even above the limit. The tenant's other requests
+    /// are refused then.
     pub fn note(&mut self, bytes: u64) {
         lock(&self.of.used).add(&self.tenant, bytes);
         self.bytes += bytes;
     }
 
-    /// Has just so many bytes from now on, as [`note`](Self::note) does.
+    /// Replaces the charge by this many bytes, as [`note`](Self::note) does.
     pub fn hold(&mut self, bytes: u64) {
         self.clear();
         self.note(bytes);
     }
 
-    /// Gives bytes back.
+    /// Releases bytes.
     pub fn give_back(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         lock(&self.of.used).subtract(&self.tenant, bytes);
         self.bytes -= bytes;
     }
 
-    /// Gives all bytes back.
+    /// Releases all bytes.
     pub fn clear(&mut self) {
         self.give_back(self.bytes);
     }
@@ -174,17 +175,17 @@ impl Used {
 }
 
 impl Node {
-    /// Begins to count the bytes of a request, or of an answer.
+    /// Starts an empty charge for a request or an answer.
     pub fn charge(&self, tenant: &Arc<Tenant>) -> Charge {
         Charge { of: Arc::clone(&self.in_flight), tenant: Arc::clone(tenant), bytes: 0 }
     }
 
-    /// Counts a result until the answer to the request at hand does, if that is one answer.
+    /// Charges a result to the current request, until the charge of its answer replaces it.
     pub(crate) fn count_result(&self, tenant: &Arc<Tenant>, result: &Execution) {
         let weight = Weight::of(result);
-        // What is longer is left out of the answer.
+        // A longer result is left out of the answer.
         let bytes = weight.memory.max(weight.json.min(self.max_answer()));
-        // Nobody counts those of a stream, which its client's reading bounds.
+        // A stream has no such scope: its client's reading bounds its results.
         let _ = RESULTS.try_with(|results| {
             let mut charge = self.charge(tenant);
             charge.note(bytes);
@@ -192,7 +193,7 @@ impl Node {
         });
     }
 
-    /// Checks that a tenant may have so many more bytes under way.
+    /// Fails if this many more bytes of a tenant exceed a limit.
     pub fn check_in_flight(&self, tenant: &Tenant, bytes: u64) -> Result<(), Refusal> {
         let checked = self.in_flight.check(&lock(&self.in_flight.used), tenant, bytes);
         self.counted(checked)

@@ -1,5 +1,4 @@
-//! How much memory is left for more sessions: of the machine, or of the control groups that the
-//! node is in.
+//! Reads how much memory is left for more sessions, from the machine and the node's control groups.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +8,8 @@ use std::time::{Duration, Instant};
 use isolet::internals::control_groups;
 use isolet::internals::lock;
 
-/// For how long a reading holds. Meanwhile a processor starts fewer than ten sessions, of some
-/// megabytes each, and reading takes dozens of files.
+/// How long a reading is valid. In this time a processor starts fewer than ten sessions of some
+/// megabytes each, while a reading opens dozens of files.
 const FRESH: Duration = Duration::from_millis(50);
 
 /// The last reading of the memory that is left.
@@ -18,7 +17,7 @@ const FRESH: Duration = Duration::from_millis(50);
 pub(crate) struct LastReading(Mutex<Option<(Instant, Option<Memory>)>>);
 
 impl LastReading {
-    /// Returns how much there is, or was a moment ago.
+    /// Returns the available memory, at most [`FRESH`] old.
     pub(crate) fn memory(&self) -> Option<Memory> {
         self.memory_at(Instant::now(), Memory::read)
     }
@@ -40,7 +39,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Reads how much there is where the least is left. `None` if the system does not say.
+    /// Reads the memory of the machine or control group with the least left. `None` if the system
+    /// does not report it.
     pub fn read() -> Option<Self> {
         let machine = Self::of_machine(&fs::read_to_string("/proc/meminfo").ok()?)?;
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -48,7 +48,7 @@ impl Memory {
         groups.chain([machine]).min_by_key(|memory| memory.available)
     }
 
-    /// Returns `true` if less than this part of all is left.
+    /// Returns `true` if less than this part of the total is left.
     pub fn is_below(self, reserve: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "a part of gigabytes")]
         let (available, total) = (self.available as f64, self.total as f64);
@@ -75,7 +75,7 @@ impl Memory {
         };
         let total: u64 = text(limit)?.trim().parse().ok()?;
         let used: u64 = text(usage)?.trim().parse().ok()?;
-        // The kernel gives these pages of files back before it lets a process fail.
+        // The kernel reclaims page cache before an allocation fails.
         let stat = text("memory.stat").unwrap_or_default();
         let spare = stat.lines().find_map(|line| line.strip_prefix(spare));
         let spare = spare.and_then(|bytes| bytes.parse().ok()).unwrap_or(0);

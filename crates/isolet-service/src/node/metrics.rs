@@ -1,4 +1,4 @@
-//! What a node counts and measures, in the format that Prometheus reads.
+//! A node's metrics, in Prometheus's text format.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ const TIMES: [f64; 16] = [
     120.0,
 ];
 
-/// Why sessions end, what refuses requests, and how runs end.
+/// The label values: why sessions end, what refuses requests, and how runs end.
 const ENDS: [&str; 5] = ["closed", "idle", "expired", "ended", "died"];
 const GATES: [&str; 7] = ["key", "capacity", "memory", "quota", "queue", "audit", "draining"];
 const OUTCOMES: [&str; 6] = ["completed", "submitted", "raised", "exited", "terminated", "refused"];
@@ -48,8 +48,8 @@ struct Dialect {
     dialect: &'static str,
 }
 
-/// The metrics of a node. None has a tenant's name: whoever may read them learns how full the node
-/// is, and nothing of who uses it.
+/// The metrics of a node. No label names a tenant: a reader learns how full the node is, not who
+/// uses it.
 pub struct Metrics {
     registry: Registry,
     looked_up: LookedUp,
@@ -65,7 +65,7 @@ pub struct Metrics {
 
 type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// What is looked up when the metrics are read.
+/// Gauges that are set when the metrics are read.
 struct LookedUp {
     sessions: Gauge,
     max_sessions: Gauge,
@@ -147,7 +147,7 @@ impl Default for Metrics {
             ),
             registry: all,
         };
-        // A rate of what has never been counted is none, and of 0 it is 0.
+        // Created at 0, because Prometheus computes no rate for the first sample of a series.
         for reason in ENDS {
             drop(metrics.ended.get_or_create(&Why { reason }));
         }
@@ -195,12 +195,12 @@ impl Metrics {
         self.runs.get_or_create(&outcome).observe(since.elapsed().as_secs_f64());
     }
 
-    /// Returns what counts the calls of tools.
+    /// Returns the counter of tool calls.
     pub(crate) fn tool_calls(&self) -> Counter {
         self.tool_calls.clone()
     }
 
-    /// Begins to count the requests of a protocol.
+    /// Creates the series of a protocol.
     pub fn speaks(&self, dialect: &'static str) {
         drop(self.requests.get_or_create(&Dialect { dialect }));
     }
@@ -210,7 +210,7 @@ impl Metrics {
         self.requests.get_or_create(&Dialect { dialect }).observe(time.as_secs_f64());
     }
 
-    /// All metrics, as text.
+    /// Returns all metrics, as text.
     pub(crate) fn text(&self, load: &Load) -> String {
         self.looked_up.look(load);
         let mut text = String::new();
@@ -220,7 +220,7 @@ impl Metrics {
     }
 }
 
-/// What has refused; `None` if the request itself was wrong.
+/// Returns which gate refused; `None` if the request itself was wrong.
 fn gate(refusal: &Refusal) -> Option<&'static str> {
     match refusal {
         Refusal::Key => Some("key"),
@@ -268,7 +268,7 @@ impl LookedUp {
 /// Returns this process's processor time in seconds, and its memory in bytes.
 fn own_process() -> Option<(f64, i64)> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    // The program's name, in parentheses, may have any character.
+    // The program's name, in parentheses, may contain spaces.
     let fields: Vec<_> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |nth: usize| fields.get(nth)?.parse::<u32>().ok();
     let ticks = f64::from(field(11)?) + f64::from(field(12)?);

@@ -1,37 +1,37 @@
-//! A node: sessions by id for tenants, as many as there is room for, and an end for each.
+//! A node: the sessions of several tenants by id, within limits, each with a deadline.
 //!
-//! A wire finds out who asks and what for, and says how a [`Refusal`] is written. It decides
-//! nothing.
+//! A wire authenticates a request, translates it, and writes a [`Refusal`] in its own form. The
+//! node makes all decisions.
 
 mod admission;
 mod audit;
 mod ceiling;
 mod config;
 mod contexts;
-mod creations;
 mod discretion;
+mod events;
 mod guest;
+mod idempotency;
 mod ids;
 mod in_flight;
 mod memory;
 mod metrics;
 mod named;
 mod on_drop;
+mod open_requests;
 mod packages;
-mod places;
-mod replies;
+mod pausing;
 mod run_gate;
 mod runs;
 mod saved;
 mod session;
-mod sleep;
+mod slots;
 mod sockets;
 mod starting;
 mod store;
 mod streamed;
 mod tenants;
 mod traces;
-mod under_way;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,21 +42,21 @@ use futures_util::future::join_all;
 use opentelemetry::global::BoxedTracer;
 use tokio::sync::oneshot;
 
-use self::audit::{Audit, Owns};
-use self::creations::Creations;
+use self::audit::{Audit, AuditOwner};
 use self::discretion::Discretion;
+use self::idempotency::IdempotencyCache;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
 use self::named::NamedSessions;
 use self::on_drop::OnDrop;
-use self::places::Places;
+use self::open_requests::OpenRequests;
 use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
+use self::slots::Slots;
 use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
-use self::under_way::UnderWay;
 use crate::core::{
     Command, Engines, Failure, Owner, Package, Reason, Reply, Service, SessionEntry, Table, Work,
 };
@@ -67,36 +67,36 @@ pub use self::ceiling::{ImplicitGrants, MOST_SECONDS};
 pub use self::config::{Config, Settings};
 pub use self::contexts::{Context, HOME};
 pub use self::discretion::Operator;
+pub use self::events::Event;
 pub use self::guest::{Entry, EntryKind, Raised};
 pub use self::in_flight::{Charge, with_results};
 pub use self::memory::Memory;
 pub use self::metrics::Metrics;
-pub use self::replies::Event;
+pub use self::open_requests::RequestPermit;
 pub use self::runs::Streamed;
 pub use self::saved::Snapshot;
 pub use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
 pub use self::streamed::StreamItem;
 pub use self::tenants::{LOCAL, Tenant};
 pub use self::traces::within;
-pub use self::under_way::Asked;
 
-/// How often the node looks for sessions whose time is over.
+/// How often the node looks for sessions past their deadline.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// Why the sessions of a tenant end that the node does not know any more.
+/// Why the sessions of a removed tenant end.
 const REMOVED: &str = "its tenant was removed";
 
-/// The least time that answers have to arrive when the node ends.
+/// The minimum time for sending answers during a shutdown.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Why a node does not do what a client asks for.
+/// Why a node refuses a request.
 #[derive(Debug)]
 pub enum Refusal {
-    /// There is no such key.
+    /// The key is missing or wrong.
     Key,
-    /// There is no such session, or it is not this client's.
+    /// The session does not exist, or belongs to another client.
     Unknown,
-    /// The session is gone, for this reason.
+    /// The session has ended, for this reason.
     Gone(String),
     /// The session is paused.
     Paused,
@@ -104,24 +104,24 @@ pub enum Refusal {
     NoContext(String),
     /// The tenant has no snapshot of this id.
     NoSnapshot(String),
-    /// The node has as many sessions as it may.
+    /// The node has the maximum number of sessions.
     Full(usize),
     /// Too little memory is left.
     Memory(Memory),
-    /// The tenant has as many sessions, or waiting runs, as it may.
+    /// The tenant has the maximum number of sessions or queued runs.
     Quota(String),
-    /// The tenant has started as many sessions as it may in a second, which is the first. It may
-    /// start one after the second.
+    /// The tenant has started the maximum number of sessions in a second, the first field. The
+    /// second is the time until it may start the next one.
     TooFast(f64, Duration),
     /// The audit log cannot be written, for this reason.
     Unlogged(String),
-    /// The tenant has used up its bytes of the audit log, and has none for so long.
+    /// The tenant's quota of the audit log, in bytes, is used up for this time.
     AuditQuota(u64, Duration),
-    /// The node has as many bytes of requests and answers under way as it may.
+    /// The node has the maximum number of bytes of requests and answers under way.
     InFlight(u64),
-    /// The request has waited for its turn for this time, which is all that it may.
+    /// The request has waited in a queue for the longest time allowed, the second field.
     Waited(Awaited, Duration),
-    /// The node ends.
+    /// The node is shutting down.
     Draining,
     /// The request cannot be read, for this reason.
     Unreadable(String),
@@ -140,18 +140,18 @@ impl From<Failure> for Refusal {
     }
 }
 
-/// What a request waits for its turn to do.
+/// What a queued request waits for.
 #[derive(Clone, Copy, Debug)]
 pub enum Awaited {
-    /// To run code, beside other runs of the node.
+    /// A free place among the node's runs.
     Run,
-    /// To use a session that other requests use, too.
+    /// Exclusive use of its session.
     Session,
-    /// To have packages made ready, after others of its tenant.
+    /// Another start of the tenant that prepares packages.
     Packages,
 }
 
-/// Who asks, and what proves it.
+/// The credentials of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     /// A tenant's key.
@@ -166,13 +166,13 @@ pub struct Load {
     pub max_sessions: usize,
     pub running: usize,
     pub waiting: usize,
-    /// Starts that have packages made ready, and those that wait for their turn to.
+    /// The number of starts that prepare packages, and of those queued behind them.
     pub preparing: usize,
     pub waiting_for_packages: usize,
 }
 
 impl Load {
-    /// Returns the part of the sessions that there may be that there are.
+    /// Returns the ratio of sessions to the maximum.
     #[expect(clippy::cast_precision_loss, reason = "a node has thousands")]
     pub fn slots_used(&self) -> f64 {
         self.sessions as f64 / self.max_sessions as f64
@@ -184,9 +184,9 @@ impl Load {
 pub struct Observers {
     /// The audit log.
     pub audit: Option<Box<dyn Sink>>,
-    /// Makes the spans of traces.
+    /// Creates spans.
     pub tracer: Option<BoxedTracer>,
-    /// Its operator.
+    /// Receives messages for the operator.
     pub operator: Option<Operator>,
 }
 
@@ -196,22 +196,22 @@ pub struct Node {
     tenants: RwLock<Arc<tenants::Tenants>>,
     service: Arc<Service>,
     discretion: Discretion,
-    /// Set once those who ask are clients, and not the node itself.
+    /// Set once requests come from clients, and not from the node's own start-up check.
     has_clients: AtomicBool,
     table: Arc<Table<NodeSession>>,
     runs: Arc<RunGate>,
-    /// Who starts a worker: as many at once as there are processors, and one of each tenant.
+    /// Starting workers: as many at once as there are processors, and one of each tenant.
     starts: Arc<RunGate>,
-    places: Arc<Places>,
-    /// Who has packages made ready: one start of each tenant.
+    slots: Arc<Slots>,
+    /// Preparing packages: one start of each tenant at a time.
     packages: Arc<RunGate>,
-    creations: Creations,
+    idempotency: IdempotencyCache,
     named: NamedSessions,
     store: Option<Arc<Store>>,
     snapshots: Snapshots,
     sockets: Sockets,
     in_flight: Arc<InFlight>,
-    under_way: Arc<UnderWay>,
+    open_requests: Arc<OpenRequests>,
     audit: Arc<Audit>,
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
@@ -219,11 +219,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// Makes a node of this name.
+    /// Creates a node with this name.
     ///
     /// # Errors
     ///
-    /// Fails if the name cannot be a part of ids.
+    /// Fails if the name cannot be part of an id.
     pub fn new(
         name: &str,
         mut settings: Settings,
@@ -247,15 +247,15 @@ impl Node {
             table: Table::new(settings.idle, usize::MAX),
             runs: RunGate::new(settings.max_runs, settings.max_queue),
             in_flight: InFlight::new(settings.max_in_flight),
-            under_way: UnderWay::new(settings.max_connections, tenants.is_open()),
+            open_requests: OpenRequests::new(settings.max_connections, tenants.is_open()),
             starts: RunGate::new(processors, usize::MAX),
             packages: RunGate::new(usize::MAX, settings.max_queue),
-            places: Places::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
+            slots: Slots::new(settings.max_sessions, settings.max_queue, settings.memory_reserve),
             settings,
             service,
             discretion,
             has_clients: AtomicBool::new(false),
-            creations: Creations::default(),
+            idempotency: IdempotencyCache::default(),
             named: NamedSessions::default(),
             store: store.map(Arc::new),
             snapshots: Snapshots::default(),
@@ -272,7 +272,7 @@ impl Node {
         self.ids.node()
     }
 
-    /// Takes who asks for a client from now on, who is told no paths of the machine.
+    /// Treats all further requests as a client's: their failures contain no paths of the machine.
     pub fn has_clients(&self) {
         self.has_clients.store(true, Ordering::Relaxed);
     }
@@ -282,8 +282,8 @@ impl Node {
         self.tenants().is_open()
     }
 
-    /// Replaces the tenants. Sessions stay those of the tenant of the same name. Those of a tenant
-    /// that is gone end, and their tokens are of no use from then on.
+    /// Replaces the tenants. A session belongs to the new tenant of the same name. Sessions of
+    /// removed tenants end, and their tokens stop working.
     pub fn replace_tenants(self: &Arc<Self>, settings: Settings) {
         let tenants = Arc::new(settings.tenants);
         self.audit.set_quotas(tenants.audit_quotas().into_iter());
@@ -299,7 +299,7 @@ impl Node {
         }
     }
 
-    /// Returns a tenant as the node knows it now.
+    /// Returns the current settings of a tenant.
     fn current(&self, tenant: &Tenant) -> Result<Arc<Tenant>, Refusal> {
         self.tenants().named(&tenant.name).map(Arc::clone).ok_or(Refusal::Key)
     }
@@ -313,7 +313,7 @@ impl Node {
         self.counted(self.tenants().of(who.key.as_deref()).map(Arc::clone).ok_or(Refusal::Key))
     }
 
-    /// Counts a request that is refused.
+    /// Counts a refusal in the metrics.
     fn counted<T, E: Into<Refusal>>(&self, result: Result<T, E>) -> Result<T, Refusal> {
         result.map_err(|refusal| {
             let refusal = refusal.into();
@@ -322,27 +322,27 @@ impl Node {
         })
     }
 
-    /// What the node has counted and measured.
+    /// Returns the metrics.
     pub fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
     }
 
-    /// The same, as Prometheus reads it.
+    /// Returns the metrics in Prometheus's text format.
     pub fn metrics_text(&self) -> String {
         self.metrics.text(&self.load())
     }
 
-    /// Returns how many bytes an answer may have.
+    /// Returns the maximum length of an answer, in bytes.
     pub fn max_answer(&self) -> u64 {
         self.settings.max_answer
     }
 
-    /// Returns how many runs there may be at once.
+    /// Returns the maximum number of concurrent runs.
     pub fn max_runs(&self) -> usize {
         self.settings.max_runs
     }
 
-    /// Returns how long a run waits for its turn.
+    /// Returns the longest time that a run waits in the queue.
     pub fn queue_time(&self) -> Duration {
         self.settings.queue_time
     }
@@ -350,11 +350,11 @@ impl Node {
     pub fn load(&self) -> Load {
         let (running, waiting) = self.runs.load();
         let (preparing, waiting_for_packages) = self.packages.load();
-        let (sessions, max_sessions) = (self.places.all(), self.settings.max_sessions);
+        let (sessions, max_sessions) = (self.slots.all(), self.settings.max_sessions);
         Load { sessions, max_sessions, running, waiting, preparing, waiting_for_packages }
     }
 
-    /// Finds a session for who has its tenant's key or its own token.
+    /// Finds the session of an id, for a client with its tenant's key or its token.
     pub fn find(&self, who: &Credentials, id: &str) -> Result<SessionLease, Refusal> {
         let origin = self.ids.origin(id).ok_or(Refusal::Unknown)?;
         if origin == Origin::Elsewhere {
@@ -365,7 +365,7 @@ impl Node {
         }
         let is_known = who.token.as_deref().is_some_and(|token| self.ids.is_token(id, token));
         if is_known {
-            // Its token proves that there was one.
+            // The token proves that the session existed.
             let ended = || Refusal::Gone("it has ended".to_owned());
             let owner = self.table.owner(id).ok_or_else(ended)?;
             return self
@@ -389,7 +389,7 @@ impl Node {
         sessions.into_iter().map(|(id, session)| listed(id, &session)).collect()
     }
 
-    /// Gives a session more time, or less.
+    /// Sets a session's deadline to this many seconds from now.
     pub fn renew(&self, session: &SessionLease, ttl: Option<f64>) -> Result<(), Refusal> {
         *lock(&session.session().deadline) = self.deadline(ttl)?;
         Ok(())
@@ -400,7 +400,7 @@ impl Node {
         Ok(Instant::now() + asked.unwrap_or(self.settings.ttl).min(self.settings.ttl))
     }
 
-    /// Has a session carry out a command that runs no code.
+    /// Carries out a command that runs no code in a session.
     pub async fn carry_out<T: Send + 'static>(
         &self,
         session: &SessionLease,
@@ -410,7 +410,7 @@ impl Node {
         Ok(self.ask(|reply| self.service.carry_out(&session, command(reply))).await?)
     }
 
-    /// Loads packages that the session's policy names. Returns those that were not there before.
+    /// Loads packages that the session's policy allows. Returns the newly loaded ones.
     pub async fn install(
         &self,
         session: &SessionLease,
@@ -425,7 +425,7 @@ impl Node {
         self.remove(session, "closed", Reason::Closed).await;
     }
 
-    /// Returns `true` if a session was ended from outside, and not by what it ran.
+    /// Returns `true` if a session was ended by a request or a deadline, and not by its own code.
     pub fn was_ended(&self, session: &SessionLease) -> bool {
         match self.table.get(&session.session().tenant.name, session.handle()) {
             Err(Some(Reason::Ended(_))) | Ok(_) => false,
@@ -434,13 +434,13 @@ impl Node {
     }
 
     async fn remove(&self, session: &SessionLease, kind: &'static str, reason: Reason) {
-        // Its place is taken until it has ended.
+        // Its slot stays taken until it has ended.
         if let Some(ended) = self.take(session, kind, reason) {
             self.vacate(&ended).await;
         }
     }
 
-    /// Ends what there is of a session that the table does not have any more.
+    /// Closes what is left of a session that was removed from the table.
     async fn vacate(&self, ended: &NodeSession) {
         ended.ended().cancel();
         if let Ok(entry) = ended.entry() {
@@ -448,7 +448,7 @@ impl Node {
         }
     }
 
-    /// Takes a session away, which counts as an end of this kind.
+    /// Removes a session from the table, and counts its end under this label.
     fn take(
         &self,
         session: &SessionLease,
@@ -463,15 +463,15 @@ impl Node {
     }
 
     async fn end_entry(&self, session: &Arc<SessionEntry>) {
-        // It may have ended by itself.
+        // It may have ended already.
         let close = |reply| self.service.carry_out(session, Command::Close { reply });
         let _ = self.ask(close).await;
     }
 
-    /// Ends sessions whose time is over, and lets those in that have waited for time, for as long
-    /// as the node serves.
+    /// Ends or pauses expired and idle sessions, and starts the checks of queued starts. Runs
+    /// forever.
     pub async fn keep_time(self: Arc<Self>) {
-        tokio::spawn(Arc::clone(&self.places).keep_time());
+        tokio::spawn(Arc::clone(&self.slots).keep_time());
         loop {
             tokio::time::sleep(ROUND).await;
             self.audit.keep_up();
@@ -496,11 +496,11 @@ impl Node {
             }
             self.snapshots.forget_old();
             self.named.forget_gone(|id| self.table.has(id));
-            self.creations.forget(|id| !self.table.has(id));
+            self.idempotency.forget(|id| !self.table.has(id));
         }
     }
 
-    /// Ends a session that nobody uses, unless somebody does now.
+    /// Ends an idle session, unless a request has begun to use it.
     async fn give_up(&self, idle: SessionLease) {
         let reason = Reason::Idle(self.settings.idle);
         let (tenant, id) = (Arc::clone(&idle.session().tenant), idle.handle().to_owned());
@@ -512,7 +512,7 @@ impl Node {
         }
     }
 
-    /// Returns why the node starts nothing now, if so.
+    /// Fails if the node cannot start sessions at the moment.
     pub fn is_ready(&self) -> Result<(), Refusal> {
         if self.is_draining() { Err(Refusal::Draining) } else { self.audit.check(LOCAL) }
     }
@@ -521,10 +521,10 @@ impl Node {
         self.is_draining.load(Ordering::Relaxed)
     }
 
-    /// Takes no new sessions from now on, waits for the runs, and ends all sessions. What has not
-    /// ended in time is interrupted.
+    /// Shuts down: refuses new sessions, waits for runs, interrupts those that take too long, and
+    /// ends all sessions.
     ///
-    /// Returns until when answers that are being sent may take.
+    /// Returns the deadline for sending answers.
     pub async fn drain(&self) -> Instant {
         self.is_draining.store(true, Ordering::Relaxed);
         let deadline = Instant::now() + self.settings.drain;
@@ -534,7 +534,7 @@ impl Node {
         let reason = || Reason::Ended("the node has ended".to_owned());
         let take = |session: &SessionLease| self.take(session, "closed", reason());
         let ended: Vec<_> = self.table.all().iter().filter_map(take).collect();
-        // Idle ones end in good order, those that run something at once.
+        // Idle sessions close in order; busy ones are killed.
         let ends = join_all(ended.iter().map(|session| self.vacate(session)));
         let _ = tokio::time::timeout_at(deadline.max(Instant::now() + FAREWELL).into(), ends).await;
         self.service.end();
@@ -550,12 +550,12 @@ impl Node {
         &self.sockets
     }
 
-    /// Returns how long a session lives that nobody uses.
+    /// Returns the time after which an unused session ends.
     pub fn idle(&self) -> Duration {
         self.settings.idle
     }
 
-    /// Has the service begin something, and waits for the answer.
+    /// Starts work in the service and waits for its answer.
     async fn ask<T: Send + 'static>(
         &self,
         begin: impl FnOnce(Reply<T>) -> Option<Work>,
@@ -567,7 +567,7 @@ impl Node {
         self.received(answer).await
     }
 
-    /// Waits for an answer, and returns what a client is told of it.
+    /// Waits for an answer, and hides the machine's paths in its failure.
     async fn received<T>(
         &self,
         answer: oneshot::Receiver<Result<T, Failure>>,
@@ -579,13 +579,13 @@ impl Node {
         )
     }
 
-    /// Returns whose a session with this id is.
+    /// Returns the owner of a session with this id.
     fn owner(&self, tenant: &str, id: &str) -> Arc<dyn Owner> {
-        Arc::new(Owns::new(&self.audit, tenant, id))
+        Arc::new(AuditOwner::new(&self.audit, tenant, id))
     }
 }
 
-/// Why a session that is looked for is not there.
+/// Returns the refusal for a session that is gone.
 fn gone(reason: Option<Reason>) -> Refusal {
     match reason {
         Some(reason) => Refusal::Gone(reason.to_string()),

@@ -1,5 +1,4 @@
-//! Sessions by names that clients choose. A name is one of its tenant: another tenant's session of
-//! the same name is another session.
+//! Sessions by names that clients choose. Each tenant has its own namespace.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +12,7 @@ use isolet::internals::lock;
 /// The maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 256;
 
-/// The id of a session, locked while the session is being made.
+/// The id of a session. Locked while the session starts.
 type Id = Arc<tokio::sync::Mutex<Option<String>>>;
 
 /// The ids of sessions by tenant and name.
@@ -32,10 +31,10 @@ impl NamedSessions {
         Ok(Arc::clone(lock(&self.0).entry(key).or_default()))
     }
 
-    /// Forgets the names whose sessions are gone.
+    /// Removes the names of ended sessions.
     pub(crate) fn forget_gone(&self, is_there: impl Fn(&str) -> bool) {
         lock(&self.0).retain(|_, id| match id.try_lock() {
-            // Nobody else may be about to make it.
+            // A request may be starting it.
             Ok(known) => Arc::strong_count(id) > 1 || known.as_deref().is_some_and(&is_there),
             Err(_) => true,
         });
@@ -43,8 +42,8 @@ impl NamedSessions {
 }
 
 impl Node {
-    /// Returns a tenant's session of this name. Makes it if there is none, waiting for room at most
-    /// for `patience`, and says so.
+    /// Returns a tenant's session of this name. Starts one if there is none, waiting for room for
+    /// at most `patience`. The second value is `true` for a new session.
     pub async fn named(
         &self,
         tenant: &Arc<Tenant>,

@@ -1,19 +1,19 @@
-//! What a request has begun and nobody waits for any more.
+//! Cleans up after requests whose clients are gone.
 
 use std::sync::Arc;
 
 use super::run_gate::Pass;
 use crate::core::{Command, Reply, Service, SessionEntry, Work};
 
-/// Has something ended if it is dropped: nobody waits for what it was made for any more.
+/// Runs a clean-up when dropped, unless it is disarmed.
 pub(crate) struct OnDrop {
     work: Option<Box<dyn FnOnce() -> Option<Work> + Send>>,
-    /// Kept until it has ended.
+    /// Released once the clean-up is done.
     pass: Option<Pass>,
 }
 
 impl OnDrop {
-    /// Has a session end.
+    /// Closes a session.
     pub(crate) fn close(service: &Arc<Service>, session: &Arc<SessionEntry>) -> Self {
         let (service, session) = (Arc::clone(service), Arc::clone(session));
         let work =
@@ -21,7 +21,7 @@ impl OnDrop {
         Self { work: Some(Box::new(work)), pass: None }
     }
 
-    /// Has the run of a session end, whose place among the runs is kept until then.
+    /// Cancels the run of a session, and keeps its pass until the run has ended.
     pub(crate) fn cancel(session: &Arc<SessionEntry>, pass: Pass) -> Self {
         let session = Arc::clone(session);
         let work = move || Some(Service::cancel(&session, Reply::to_nobody()));

@@ -1,8 +1,7 @@
-//! Makes the packages of a start ready: resolves and fetches them, and has images made.
+//! Prepares the packages of a start: resolves and fetches them, and builds an image.
 //!
-//! It may take minutes, by the index or by what packages do when they are imported. So it is no
-//! part of the start: a tenant's starts whose packages are not there wait for each other, and
-//! nobody else does.
+//! This may take minutes, because of the index or of slow imports, so it precedes the start. It
+//! delays only starts of the same tenant that also have to prepare packages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +10,12 @@ use super::run_gate::{Pass, QueueIsFull};
 use super::{Awaited, Node, Refusal};
 use crate::core::{Failure, Policy, Reply, SandboxEntry, Terms};
 
-/// A sandbox of the service, whose packages are ready.
+/// A sandbox whose packages are ready.
 pub(crate) struct Ready {
     pub(crate) sandbox: Arc<SandboxEntry>,
 }
 
-/// Says on drop that nobody waits for packages any more.
+/// Cancels the preparation on drop, unless it is disarmed.
 struct Waits(Option<Arc<AtomicBool>>);
 
 impl Drop for Waits {
@@ -28,8 +27,8 @@ impl Drop for Waits {
 }
 
 impl Node {
-    /// Makes a sandbox of a tenant's policy. Waits for the tenant's other starts if packages have
-    /// to be made ready for it.
+    /// Builds the sandbox of a tenant's policy. If its packages have to be prepared, waits for the
+    /// tenant's other preparations.
     pub(crate) async fn make_ready(&self, tenant: &str, policy: &Policy) -> Result<Ready, Refusal> {
         let limit = self.settings.package_time;
         let turn = self.turn_for(tenant, policy).await?;
@@ -37,15 +36,16 @@ impl Node {
         let mut waits = Waits(Some(Arc::clone(&given_up)));
         let terms = Terms {
             owner: tenant.to_owned(),
-            // What is left is for fetching them, and for loading them if there is no image.
+            // The rest is for fetching, and for loading if no image can be built.
             import_time: Some(limit / 2),
             resolves: true,
             given_up: Some(given_up),
-            // It has to end before the tenant's next one begins, also if nobody waits for it.
+            // Held until the work ends, even if the client is gone: the tenant's next preparation
+            // starts after it.
             turn: turn.map(|turn| Box::new(turn) as _),
         };
         let policy = Ok(Box::new(policy.clone()));
-        // What is known of no session is nobody's.
+        // An access without a session belongs to no tenant.
         let owner = self.owner("", "");
         let (reply, answer) = Reply::channel();
         let name = tenant.to_owned();
@@ -53,12 +53,12 @@ impl Node {
         work.spawn();
         let made = tokio::time::timeout(limit, self.received(answer)).await;
         made.map_err(|_| late(limit))??;
-        // Later calls of its sessions are not given up.
+        // From here on, the preparation must not cancel calls of its sessions.
         waits.0 = None;
         Ok(Ready { sandbox })
     }
 
-    /// Waits for the tenant's turn to make packages ready, unless they are.
+    /// Waits for the tenant's turn to prepare packages, unless they are ready.
     async fn turn_for(&self, tenant: &str, policy: &Policy) -> Result<Option<Pass>, Refusal> {
         if self.service.has_packages_of(policy) {
             return Ok(None);
@@ -71,7 +71,7 @@ impl Node {
                 "starts of this key that wait for packages of others: limit {waiting} (`max_queue`)"
             ))
         })?;
-        // The one before may have been about the same packages.
+        // The previous preparation may have been for the same packages.
         Ok(Some(turn).filter(|_| !self.service.has_packages_of(policy)))
     }
 }

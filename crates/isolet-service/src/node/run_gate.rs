@@ -1,8 +1,7 @@
-//! The gate of runs: how much code runs at once, and whose is next.
+//! Limits concurrent runs, and schedules queued ones.
 //!
-//! Each tenant has a queue. When a run ends, the tenant whose turn it is has the next one, so that
-//! a tenant with many runs waits for its own. A tenant none of whose runs is under way does not
-//! wait at all: those of others may take long.
+//! Each tenant has a queue, and tenants take turns, so that a tenant with many runs delays only its
+//! own. A tenant with no running run starts at once, so that long runs of others cannot block it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -11,11 +10,11 @@ use tokio::sync::oneshot;
 
 use isolet::internals::lock;
 
-/// Lets a number of runs in at once, and one of each tenant in any case.
+/// Admits a number of runs at once, and always one of each tenant.
 pub(super) struct RunGate {
-    /// The maximum number of runs at once.
+    /// The maximum number of concurrent runs.
     most: usize,
-    /// The maximum number of runs of one tenant that wait.
+    /// The maximum number of queued runs of one tenant.
     most_waiting: usize,
     state: Mutex<State>,
 }
@@ -24,37 +23,37 @@ pub(super) struct RunGate {
 struct State {
     running: usize,
     tenants: HashMap<String, Tenant>,
-    /// Tenants with waiting runs, in the order of their turns.
+    /// Tenants with queued runs, in the order of their turns.
     turns: VecDeque<String>,
 }
 
 #[derive(Default)]
 struct Tenant {
     running: usize,
-    /// The maximum number of its runs at once.
+    /// The maximum number of its concurrent runs.
     most: usize,
     waiting: VecDeque<oneshot::Sender<Pass>>,
 }
 
 impl Tenant {
-    /// Returns whether one more of its runs may begin.
+    /// Returns `true` if it may start one more run.
     fn may_run(&self, is_full: bool) -> bool {
         self.running < self.most && (!is_full || self.running == 0)
     }
 
-    /// Returns how many of its runs wait.
+    /// Returns the number of its queued runs.
     fn waiting(&self) -> usize {
         self.waiting.iter().filter(|waiting| !waiting.is_closed()).count()
     }
 }
 
-/// The permission to run. The next run begins when it is dropped.
+/// Permission to run. Dropping it admits the next run.
 pub(super) struct Pass {
     gate: Arc<RunGate>,
     tenant: String,
 }
 
-/// Why a run is not even let into the queue: the tenant has this many waiting.
+/// A run was refused, because the tenant has this many queued.
 #[derive(Debug, PartialEq, Eq)]
 pub struct QueueIsFull(pub usize);
 
@@ -63,14 +62,14 @@ impl RunGate {
         Arc::new(Self { most, most_waiting, state: Mutex::default() })
     }
 
-    /// Returns how many runs are under way, and how many wait.
+    /// Returns the number of running and of queued runs.
     pub(super) fn load(&self) -> (usize, usize) {
         let state = lock(&self.state);
         (state.running, state.tenants.values().map(Tenant::waiting).sum())
     }
 
-    /// Waits for the turn of a tenant that may have `most` runs at once. Dropping the future gives
-    /// the place in the queue up.
+    /// Waits in the queue of a tenant that may have `most` concurrent runs. Dropping the future
+    /// leaves the queue.
     pub(super) async fn enter(
         self: &Arc<Self>,
         name: &str,
@@ -81,7 +80,7 @@ impl RunGate {
             let is_full = state.running >= self.most;
             let tenant = state.tenants.entry(name.to_owned()).or_default();
             tenant.most = most;
-            // Those that were dropped while they waited have no place any more.
+            // Runs whose clients are gone leave the queue.
             tenant.waiting.retain(|waiting| !waiting.is_closed());
             if tenant.waiting.is_empty() && tenant.may_run(is_full) {
                 tenant.running += 1;
@@ -98,11 +97,11 @@ impl RunGate {
             }
             waiting
         };
-        // The gate keeps each sender until it has sent, so this does not fail.
+        // The gate sends before it drops a sender, so this does not fail.
         waiting.await.map_err(|_| QueueIsFull(self.most_waiting))
     }
 
-    /// Ends a run of a tenant, and lets those in for whom there is room.
+    /// Counts the end of a tenant's run, and admits queued runs.
     fn leave(self: &Arc<Self>, name: &str) {
         let mut state = lock(&self.state);
         state.running -= 1;
@@ -116,7 +115,7 @@ impl RunGate {
         }
         state.forget_unused();
         drop(state);
-        // Outside of the lock, because a pass that nobody takes leaves again.
+        // Outside of the lock, because dropping a pass that was not accepted calls `leave` again.
         for (sender, pass) in passed {
             let _ = sender.send(pass);
         }
@@ -124,7 +123,7 @@ impl RunGate {
 }
 
 impl State {
-    /// Takes the run whose turn it is, where `most` may be under way.
+    /// Removes the next run from the queue, if fewer than `most` are under way.
     fn next(&mut self, most: usize) -> Option<(String, oneshot::Sender<Pass>)> {
         let is_full = self.running >= most;
         for _ in 0..self.turns.len() {

@@ -1,10 +1,10 @@
-//! Runs of a node's sessions: their turns, their results, and what they say while they run.
+//! Runs of a node's sessions: queueing, results and events.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::audit::AuditRecord;
-use super::replies::{Events, Hears, Nobody};
+use super::events::{EventSender, Events, NoListener};
 use super::run_gate::Pass;
 use super::session::SessionLease;
 use super::traces::Traced;
@@ -12,21 +12,22 @@ use super::{Awaited, Node, OnDrop, Refusal};
 use crate::core::{Answer, Command, Execution, Failure, Listener, Reason, Run, SessionEntry};
 use isolet::internals::lock;
 
-/// A run that is listened to.
+/// The events and the result of a run.
 pub struct Streamed {
     pub events: Events,
     pub result: futures_util::future::BoxFuture<'static, Result<Execution, Refusal>>,
 }
 
 impl Node {
-    /// Runs code in a session, in the tenant's turn. Dropping the future ends the run.
+    /// Runs code in a session, after waiting in the tenant's queue. Dropping the future cancels the
+    /// run.
     pub async fn run(&self, session: &SessionLease, run: Run) -> Result<Execution, Refusal> {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(session).await?;
-        self.finish(session, run, Arc::new(Nobody), traced, pass).await
+        self.finish(session, run, Arc::new(NoListener), traced, pass).await
     }
 
-    /// As [`run`](Self::run), with what the run says while it runs.
+    /// As [`run`](Self::run), with the run's events.
     pub async fn stream(
         self: &Arc<Self>,
         session: SessionLease,
@@ -35,19 +36,20 @@ impl Node {
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(&session).await?;
         let counter = self.metrics.tool_calls();
-        let (hears, events) = Hears::new(traced.context(), Arc::clone(&self.traces), counter);
+        let (sender, events) =
+            EventSender::new(traced.context(), Arc::clone(&self.traces), counter);
         let node = Arc::clone(self);
         let result =
             Box::pin(
-                async move { node.finish(&session, run, Arc::new(hears), traced, pass).await },
+                async move { node.finish(&session, run, Arc::new(sender), traced, pass).await },
             );
         Ok(Streamed { events, result })
     }
 
-    /// Waits for the tenant's turn to run code.
+    /// Waits in the tenant's queue of runs.
     async fn turn(&self, session: &SessionLease) -> Result<Pass, Refusal> {
         let tenant = &session.session().tenant;
-        // An answer more, where others are not read, would not be read either.
+        // A client that does not read its answers would not read another one.
         self.check_in_flight(tenant, 1)?;
         self.counted(self.audit.check(&tenant.name))?;
         let (patience, since) = (self.settings.queue_time, Instant::now());
@@ -58,7 +60,7 @@ impl Node {
             Ok(entered) => entered.map_err(Refusal::from),
             Err(_) => Err(Refusal::Waited(Awaited::Run, patience)),
         })?;
-        // Many have waited for those whose answers there are now.
+        // Checked again: answers may have piled up while this run waited.
         self.check_in_flight(tenant, 1)?;
         Ok(entered)
     }
@@ -72,7 +74,7 @@ impl Node {
         pass: Pass,
     ) -> Result<Execution, Refusal> {
         let entry = session.session().entry()?;
-        // Its place among the runs is taken until it has ended, also if nobody waits for it.
+        // Keeps the pass until the run has ended, even if the client is gone.
         let cancelled = OnDrop::cancel(&entry, pass);
         let since = Instant::now();
         let answer = self.execute(&entry, run, listener).await;
@@ -123,14 +125,14 @@ impl Node {
         Ok(execution)
     }
 
-    /// Answers a call of a tool. Returns `false` if none of this session waits for it.
+    /// Answers a tool call of this session. Returns `false` if it is no longer waiting.
     pub fn answer(&self, session: &SessionLease, call: u64, answer: Answer) -> bool {
         let entry = session.session().entry();
         entry.is_ok_and(|entry| self.service.answer(call, Some(&entry), answer))
     }
 }
 
-/// Says why a session is over, by the execution of its last run.
+/// Returns why a session ended, from the execution of its last run.
 fn ended(execution: &Execution) -> String {
     match &execution.termination {
         Some(termination) => format!("it has ended: {}", termination.message),

@@ -1,4 +1,4 @@
-//! Snapshots: saved sessions that new ones begin as.
+//! Snapshots: saved sessions that new ones can start from.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
@@ -9,13 +9,13 @@ use super::store::Saved;
 use super::tenants::Tenant;
 use isolet::internals::lock;
 
-/// A snapshot, as a list has it.
+/// A snapshot, as lists show it.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     pub id: String,
-    /// What its owner calls it, if anything.
+    /// The name that its owner has given it.
     pub name: Option<String>,
-    /// The session that it was made of.
+    /// The session that it is a snapshot of.
     pub session: String,
     pub created: SystemTime,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Kept {
     pub(crate) tenant: String,
     pub(crate) saved: Arc<Saved>,
     pub(crate) contexts: Contexts,
-    /// When its time is over.
+    /// When it expires.
     pub(crate) until: Instant,
 }
 
@@ -38,7 +38,7 @@ impl Snapshots {
         lock(&self.0).push(kept);
     }
 
-    /// Returns the file that a session of the tenant begins as, and its contexts.
+    /// Returns the file and the contexts of a snapshot, for a new session of the tenant.
     pub(crate) fn begin(
         &self,
         tenant: &Tenant,
@@ -65,12 +65,12 @@ impl Snapshots {
         place.map(|place| all.remove(place)).is_some()
     }
 
-    /// Removes those of tenants that are gone.
+    /// Removes the snapshots of removed tenants.
     pub(crate) fn forget_of(&self, is_gone: impl Fn(&str) -> bool) {
         lock(&self.0).retain(|kept| !is_gone(&kept.tenant));
     }
 
-    /// Removes those whose time is over.
+    /// Removes expired snapshots.
     pub(crate) fn forget_old(&self) {
         let now = Instant::now();
         lock(&self.0).retain(|kept| kept.until > now);

@@ -1,4 +1,4 @@
-//! A session of a node, and what is asked and told of one.
+//! A session of a node: its state, and the types that describe it.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,7 +8,8 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::contexts::{Context, Contexts};
-use super::places::Place;
+use super::slots::Slot;
+use super::store::Saved;
 use super::tenants::Tenant;
 use super::traces::Traced;
 use super::{ImplicitGrants, Node, Refusal};
@@ -20,42 +21,42 @@ pub struct NodeSession {
     pub(crate) tenant: Arc<Tenant>,
     pub(crate) policy: Policy,
     pub(crate) created: SystemTime,
-    /// When its time is over.
+    /// When it expires.
     pub(crate) deadline: Mutex<Instant>,
-    /// Whether it is paused then, and not ended.
+    /// Set if the session is paused when it expires, and not ended.
     pub(crate) pauses_at_end: bool,
-    /// Whether it goes on when it is used although it is paused, if its wire does so.
+    /// Set if a request resumes the paused session, in protocols that do so.
     pub(crate) resumes_on_use: bool,
     pub(crate) metadata: Plain,
-    pub(crate) place: Mutex<Place>,
+    pub(crate) state: Mutex<NodeSessionState>,
     pub(crate) contexts: Contexts,
     pub(crate) use_so_far: Mutex<Use>,
     /// Cancelled once the session ends.
     pub(crate) ended: CancellationToken,
-    /// Ends with it.
+    /// The session's span, which ends with it.
     pub(crate) traced: Traced,
 }
 
 impl NodeSession {
     /// Returns the session of the service.
     pub(crate) fn entry(&self) -> Result<Arc<SessionEntry>, Refusal> {
-        lock(&self.place).entry().map(Arc::clone).ok_or(Refusal::Paused)
+        lock(&self.state).entry().map(Arc::clone).ok_or(Refusal::Paused)
     }
 
-    /// Interrupts what runs in it.
+    /// Interrupts the session's run.
     pub fn interrupt(&self) -> Result<(), Refusal> {
         self.entry()?.interrupt_run();
         Ok(())
     }
 
-    /// Returns what is cancelled once the session ends. Who keeps the session in use has to give it
-    /// up then: only after that its place is free.
+    /// Returns a token that is cancelled once the session ends. Holders of a lease must drop it
+    /// then: only after that is the session's slot free.
     pub fn ended(&self) -> &CancellationToken {
         &self.ended
     }
 
     pub fn is_paused(&self) -> bool {
-        lock(&self.place).entry().is_none()
+        lock(&self.state).entry().is_none()
     }
 
     pub fn pauses_at_end(&self) -> bool {
@@ -66,7 +67,7 @@ impl NodeSession {
         self.resumes_on_use
     }
 
-    /// Returns its contexts, the oldest first.
+    /// Returns the contexts, the oldest first.
     pub fn contexts(&self) -> Vec<Context> {
         self.contexts.all()
     }
@@ -75,7 +76,7 @@ impl NodeSession {
         &self.policy
     }
 
-    /// Returns how many bytes a value may have.
+    /// Returns the maximum size of a value, in bytes.
     pub fn max_value(&self) -> u64 {
         self.policy.value_bytes()
     }
@@ -85,18 +86,40 @@ impl NodeSession {
     }
 }
 
-/// What the runs of a session have used.
+/// Whether a session runs, or is saved in the store.
+pub(crate) enum NodeSessionState {
+    Active {
+        session: Arc<SessionEntry>,
+        /// The session's slot.
+        _slot: Slot,
+    },
+    /// Being paused or resumed.
+    Transitioning,
+    Paused(Saved),
+}
+
+impl NodeSessionState {
+    /// Returns the session of the service, if it is running.
+    pub(crate) fn entry(&self) -> Option<&Arc<SessionEntry>> {
+        match self {
+            Self::Active { session, .. } => Some(session),
+            Self::Transitioning | Self::Paused(_) => None,
+        }
+    }
+}
+
+/// The total usage of a session's runs.
 #[derive(Clone, Copy, Default)]
 pub struct Use {
     pub run_time: Duration,
-    /// The most memory that one of them has used.
+    /// The highest peak of all runs.
     pub peak_memory_bytes: u64,
 }
 
 /// A session in use.
 pub type SessionLease = Lease<NodeSession>;
 
-/// A session of one request, which ends when this is dropped.
+/// A session for one request, which ends when this is dropped.
 pub struct OwnSession {
     pub(crate) node: Arc<Node>,
     pub(crate) used: SessionLease,
@@ -115,7 +138,7 @@ impl OwnSession {
 
 impl Drop for OwnSession {
     fn drop(&mut self) {
-        // It has not been ended if the client has gone away.
+        // Still in the table if the client has disconnected.
         if let Some(ended) = self.node.take(&self.used, "closed", Reason::Closed) {
             let node = Arc::clone(&self.node);
             tokio::spawn(async move { node.vacate(&ended).await });
@@ -123,29 +146,29 @@ impl Drop for OwnSession {
     }
 }
 
-/// What a new session is to be.
+/// A request for a new session.
 #[derive(Clone, Default, Serialize)]
 pub struct NewSession {
     pub policy: Policy,
-    /// What it gets as far as the ceiling allows.
+    /// Permissions that it gets without asking, as far as the ceiling has them.
     pub grants: ImplicitGrants,
     #[serde(serialize_with = "plain::named")]
     pub inputs: Vec<(String, Value)>,
-    /// How long it lives, in seconds, if that is less than the node's time.
+    /// Its lifetime in seconds, if shorter than the node's.
     pub ttl: Option<f64>,
-    /// Whether it is paused when its time is over.
+    /// Set if it is paused when it expires.
     pub pauses_at_end: bool,
     pub resumes_on_use: bool,
     pub metadata: Plain,
-    /// The snapshot that it begins as.
+    /// The snapshot to start from.
     pub snapshot: Option<String>,
 }
 
-/// A session as a list has it.
+/// A session, as lists show it.
 pub struct Listed {
     pub id: String,
     pub created: SystemTime,
-    /// How long it still lives, if it is used.
+    /// The time until it expires.
     pub left: Duration,
     pub is_paused: bool,
     pub memory_bytes: u64,
@@ -159,7 +182,7 @@ impl Listed {
 }
 
 impl Use {
-    /// Adds what a run has used.
+    /// Adds the usage of a run.
     pub(crate) fn add(&mut self, usage: &execution::Usage) {
         self.run_time = self.run_time.saturating_add(usage.wall_time);
         self.peak_memory_bytes = self.peak_memory_bytes.max(usage.peak_memory_bytes);

@@ -1,4 +1,4 @@
-//! The WebSockets of a node: how many there are, and how they learn that it ends.
+//! The WebSockets of a node: limits their number, and closes them when the node shuts down.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,35 +11,35 @@ use super::Refusal;
 /// The maximum number of WebSockets.
 const MAX_SOCKETS: u32 = 100_000;
 
-/// How long a node that ends waits for them.
+/// How long a shutdown waits for WebSockets to close.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 pub struct Sockets {
-    places: Arc<Semaphore>,
-    /// Cancelled once the node ends.
+    permits: Arc<Semaphore>,
+    /// Cancelled when the node shuts down.
     end: CancellationToken,
 }
 
 impl Sockets {
     pub(crate) fn new() -> Self {
-        let places = Arc::new(Semaphore::new(MAX_SOCKETS as usize));
-        Self { places, end: CancellationToken::new() }
+        let permits = Arc::new(Semaphore::new(MAX_SOCKETS as usize));
+        Self { permits, end: CancellationToken::new() }
     }
 
-    /// Counts one, for as long as what is returned is kept.
+    /// Counts a WebSocket until the permit is dropped.
     pub fn take(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let taken = Arc::clone(&self.places).try_acquire_owned();
+        let taken = Arc::clone(&self.permits).try_acquire_owned();
         taken.map_err(|_| Refusal::Quota(format!("WebSockets: limit {MAX_SOCKETS}")))
     }
 
-    /// Returns what is cancelled by the end of the node, at the latest.
+    /// Returns a token that is cancelled at the latest when the node shuts down.
     pub(crate) fn ending(&self) -> CancellationToken {
         self.end.child_token()
     }
 
-    /// Has them say that the node ends, and waits for that.
+    /// Closes all WebSockets, and waits for that.
     pub(crate) async fn end(&self) {
         self.end.cancel();
-        let _ = tokio::time::timeout(FAREWELL, self.places.acquire_many(MAX_SOCKETS)).await;
+        let _ = tokio::time::timeout(FAREWELL, self.permits.acquire_many(MAX_SOCKETS)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Starts of sessions: what has to be free, how long a client waits for it, and the start itself.
+//! Starts sessions: checks limits, waits for a slot, and opens the session.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -7,18 +7,17 @@ use isolet::Value;
 
 use super::audit::AuditRecord;
 use super::packages::Ready;
-use super::places::Place;
 use super::run_gate::QueueIsFull;
-use super::session::{NewSession, NodeSession, OwnSession, SessionLease};
+use super::session::{NewSession, NodeSession, NodeSessionState, OwnSession, SessionLease};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, REMOVED, Refusal, gone};
 use crate::core::{Failure, Reason, Reply, SessionEntry};
 
-/// Why a session ends whose start is not in the audit log.
+/// Why a session ends whose start could not be written to the audit log.
 const UNLOGGED: &str = "its start could not be logged";
 
 impl Node {
-    /// Starts a session. If `key` is given, sending the same again finds the same session.
+    /// Starts a session. With the same `key` as an earlier request, returns that session.
     pub async fn create(
         &self,
         tenant: &Arc<Tenant>,
@@ -28,7 +27,7 @@ impl Node {
         let Some(key) = key else {
             return self.create_patiently(tenant, new, Duration::ZERO).await;
         };
-        let creation = self.creations.of(&tenant.name, key, &new)?;
+        let creation = self.idempotency.of(&tenant.name, key, &new)?;
         let start = async || {
             let session = Box::pin(self.start(tenant, new, Duration::ZERO)).await?;
             Ok::<_, Refusal>(session.handle().to_owned())
@@ -37,19 +36,18 @@ impl Node {
         self.table.get(&tenant.name, id).map_err(gone)
     }
 
-    /// As [`create`](Self::create). While there is no room, waits for it in line, at most for
-    /// `patience`.
+    /// As [`create`](Self::create), but waits in the queue for a slot, at most for `patience`.
     pub(crate) async fn create_patiently(
         &self,
         tenant: &Arc<Tenant>,
         new: NewSession,
         patience: Duration,
     ) -> Result<SessionLease, Refusal> {
-        // On the heap, because all that waits has its state.
+        // Boxed, because every waiting request would hold its state.
         self.counted(Box::pin(self.start(tenant, new, patience)).await)
     }
 
-    /// Creates a session for one request. Waits for room, at most for `patience`.
+    /// Starts a session for one request, waiting for a slot for at most `patience`.
     pub async fn create_own(
         self: &Arc<Self>,
         tenant: &Arc<Tenant>,
@@ -75,7 +73,7 @@ impl Node {
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
         let ready = self.make_ready(&tenant.name, &policy).await?;
-        let slot = self.places.take(tenant, patience).await?;
+        let slot = self.slots.take(tenant, patience).await?;
         if self.is_draining() {
             return Err(Refusal::Draining);
         }
@@ -92,7 +90,7 @@ impl Node {
             pauses_at_end: new.pauses_at_end,
             resumes_on_use: new.resumes_on_use,
             metadata: new.metadata,
-            place: Mutex::new(Place::Awake { session: entry, _slot: slot }),
+            state: Mutex::new(NodeSessionState::Active { session: entry, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
@@ -101,7 +99,7 @@ impl Node {
         self.admit(id, session).await
     }
 
-    /// Starts a session as the configuration wants them and ends it, to see whether that works.
+    /// Starts and ends a session with the configured policy, to check that this works.
     pub async fn check(&self) -> Result<(), Refusal> {
         let own = (self.name(), "check");
         let ready = self.make_ready(self.name(), &self.settings.policy).await?;
@@ -114,23 +112,23 @@ impl Node {
         self.ids.next().map_err(|error| Failure::config(error.to_string()))
     }
 
-    /// Has the table have a session that has started.
+    /// Adds a started session to the table.
     pub(crate) async fn admit(
         &self,
         id: String,
         session: NodeSession,
     ) -> Result<SessionLease, Refusal> {
-        // The table has room for as many.
+        // The table itself has no limit below that of slots.
         let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
         let tenant = Arc::clone(&session.tenant);
         self.audit.write(&tenant.name, &id, &AuditRecord::Created);
         let used = room.fill_again(&tenant.name, id, session);
-        // If that could not be written, nobody may use it.
+        // A session whose start is not logged must not be used.
         if let Err(refusal) = self.audit.check(&tenant.name) {
             self.remove(&used, "closed", Reason::Ended(UNLOGGED.to_owned())).await;
             return Err(refusal);
         }
-        // Only now: a tenant that is removed later finds the session in the table.
+        // Checked after adding it: from now on, removing the tenant finds the session.
         if let Err(refusal) = self.current(&tenant) {
             self.remove(&used, "closed", Reason::Ended(REMOVED.to_owned())).await;
             return Err(refusal);
@@ -138,14 +136,14 @@ impl Node {
         Ok(used)
     }
 
-    /// Opens a session of a tenant, with this id, at the service: with variables, or from a file.
+    /// Opens a tenant's session with this id, with variables or from a file.
     pub(crate) async fn open(
         &self,
         (tenant, id): (&str, &str),
         ready: Ready,
         begun: (Vec<(String, Value)>, Option<String>),
     ) -> Result<Arc<SessionEntry>, Failure> {
-        // Starting is work for a processor: more at once would all take longer.
+        // Starting keeps a processor busy: more at once would delay all.
         let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
         let (reply, answer) = Reply::channel();
         let owner = self.owner(tenant, id);
@@ -158,7 +156,7 @@ impl Node {
     }
 }
 
-/// The failure of a start whose turn never comes.
+/// Returns the failure of a start that is refused by the queue of starts.
 pub(crate) fn no_turn(QueueIsFull(waiting): QueueIsFull) -> Failure {
     Failure::config(format!("waiting starts of this key: limit {waiting}"))
 }

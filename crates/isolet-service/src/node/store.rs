@@ -1,5 +1,5 @@
-//! Where paused sessions and snapshots are kept: files in a directory of the node's, of which one
-//! start of the node has its own. They have no meaning after it, as the ids of its sessions.
+//! The store of paused sessions and snapshots: files in a directory of the node. Each start of the
+//! node has a subdirectory, because ids of earlier starts are no longer valid.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder};
@@ -28,12 +28,12 @@ pub(crate) struct Store {
 #[derive(Default)]
 struct Usage {
     bytes: u64,
-    by_tenant: HashMap<String, Own>,
+    by_tenant: HashMap<String, TenantUsage>,
 }
 
-/// What a tenant has.
+/// The files of a tenant.
 #[derive(Default)]
-struct Own {
+struct TenantUsage {
     count: usize,
     bytes: u64,
 }
@@ -42,18 +42,18 @@ struct Own {
 pub(crate) struct Saved {
     store: Arc<Store>,
     tenant: String,
-    /// How many bytes its tenant may have.
+    /// The maximum number of bytes of its tenant.
     most: u64,
     path: String,
     bytes: u64,
 }
 
 impl Store {
-    /// Opens the store of a node, and removes what earlier starts of the node have left there.
+    /// Opens the store, and removes the files of earlier starts of this node.
     ///
     /// # Errors
     ///
-    /// Fails if the directory cannot be used, or others may use it.
+    /// Fails if the directory is unusable, or accessible to other users.
     pub(crate) fn open(settings: StoreSettings, ids: &Ids) -> Result<Self, String> {
         let StoreSettings { directory, size, ttl } = settings;
         let shown = directory.display();
@@ -80,7 +80,7 @@ impl Store {
         Ok(Self { directory, size, ttl, used: Mutex::default() })
     }
 
-    /// Takes the place of one more saved session, which is to be saved at its path.
+    /// Reserves a file for a session, which the caller saves at its path.
     pub(crate) fn begin(self: &Arc<Self>, tenant: &Tenant) -> Result<Saved, Refusal> {
         let name = ids::random(26).map_err(|error| Failure::config(error.to_string()))?;
         let mut used = lock(&self.used);
@@ -109,9 +109,9 @@ impl Store {
         })
     }
 
-    /// Removes all files when the node ends.
+    /// Removes all files when the node shuts down.
     pub(crate) fn clear(&self) {
-        // The next start removes what is left.
+        // The next start removes leftovers.
         let _ = fs::remove_dir_all(Path::new(&self.directory));
     }
 }
@@ -121,9 +121,9 @@ impl Saved {
         self.path.clone()
     }
 
-    /// Counts the file, which has been written.
+    /// Counts the written file.
     pub(crate) fn finish(mut self) -> Result<Self, Refusal> {
-        // As it was written: no link is followed.
+        // Without following a link.
         let found = fs::symlink_metadata(&self.path);
         let bytes = found.map_err(|error| Failure::config(error.to_string()))?.len();
         self.bytes = bytes;
@@ -147,7 +147,7 @@ impl Saved {
 
 impl Drop for Saved {
     fn drop(&mut self) {
-        // It is not there if the session could not be saved.
+        // Missing if saving failed.
         let _ = fs::remove_file(&self.path);
         let mut used = lock(&self.store.used);
         used.bytes -= self.bytes;

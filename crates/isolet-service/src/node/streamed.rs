@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, Stream};
 
-use super::replies::{Event, Events};
+use super::events::{Event, Events};
 use super::{Refusal, Streamed};
 use crate::core::Execution;
 
@@ -16,12 +16,12 @@ pub enum StreamItem {
 struct Listening {
     events: Events,
     result: Option<BoxFuture<'static, Result<Execution, Refusal>>>,
-    /// The result, while events that came before it are still to be told.
+    /// The result, kept until the events before it are delivered.
     ended: Option<Result<Execution, Refusal>>,
 }
 
 impl Streamed {
-    /// Returns the run's events as they come, and its end after them.
+    /// Returns the run's events as they occur, and then its result.
     pub fn items(self) -> impl Stream<Item = StreamItem> + Send + 'static {
         let Self { events, result } = self;
         let listening = Listening { events, result: Some(result), ended: None };
@@ -38,7 +38,7 @@ impl Streamed {
                     }
                 }
             }
-            // After its answer nothing more is said by the run.
+            // No event follows the result.
             if let Some(event) = listening.events.try_next() {
                 return Some((StreamItem::Event(event), listening));
             }

@@ -1,4 +1,4 @@
-//! Who may use a node: tenants with keys, a ceiling of permissions and quotas each.
+//! The tenants of a node: each has keys, a ceiling of permissions, and quotas.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -13,19 +13,20 @@ use isolet::internals::lock;
 /// The name of the only tenant of a node without keys.
 pub const LOCAL: &str = "local";
 
-/// How many bytes of the audit log in a day are a tenant's by default.
+/// The default quota of the audit log, in bytes a day.
 const AUDIT_BYTES: u64 = 1 << 30;
 
-/// The beginning of the hash of a key.
+/// The prefix of a hashed key.
 const HASH: &str = "sha256:";
 
-/// How much a tenant may have at once.
+/// A tenant's quotas.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quotas {
-    /// By default as many as there are, or half of them if the node has other tenants.
+    /// The maximum number of sessions. Default: all of the node's, or half of them if there are
+    /// other tenants.
     pub sessions: Option<usize>,
-    /// The maximum number of runs at once. Further ones wait.
+    /// The maximum number of concurrent runs. Further ones are queued.
     pub runs: usize,
     /// The maximum number of sessions started in a second.
     pub starts: f64,
@@ -33,9 +34,9 @@ pub struct Quotas {
     pub saved: usize,
     /// The maximum number of bytes of requests and unread answers.
     pub in_flight: u64,
-    /// The maximum number of connections with a request under way.
+    /// The maximum number of connections with a request under way, or a WebSocket.
     pub connections: usize,
-    /// The maximum number of bytes of the audit log in a day.
+    /// The maximum number of bytes of the audit log a day.
     pub audit: u64,
 }
 
@@ -53,7 +54,7 @@ impl Default for Quotas {
     }
 }
 
-/// Somebody who uses a node.
+/// A user of a node, with keys of its own.
 #[derive(Debug)]
 pub struct Tenant {
     pub name: String,
@@ -64,26 +65,27 @@ pub struct Tenant {
     pub starts: Starts,
 }
 
-/// How fast a tenant starts sessions: after a pause as many at once as it may start in a second.
+/// Limits how fast a tenant starts sessions. After a pause, it may start as many at once as it may
+/// start in a second.
 #[derive(Debug, Default)]
 pub struct Starts(Mutex<Option<Instant>>);
 
 impl Starts {
-    /// Takes one, of which there may be `rate` in a second. Returns how long there is none.
+    /// Counts a start, at most `rate` a second. Fails with the time until the next one is allowed.
     pub fn take(&self, rate: f64, now: Instant) -> Result<(), Duration> {
         let mut used = lock(&self.0);
         *used = Some(Self::next(*used, rate, now)?);
         Ok(())
     }
 
-    /// Returns how long there is none, if there is none.
+    /// Returns the time until the next start is allowed; `None` if it is allowed now.
     pub fn wait(&self, rate: f64, now: Instant) -> Option<Duration> {
         Self::next(*lock(&self.0), rate, now).err()
     }
 
-    /// Returns until when time is used once one more is taken.
+    /// Returns the time up to which one more start uses the rate.
     fn next(used: Option<Instant>, rate: f64, now: Instant) -> Result<Instant, Duration> {
-        // What each takes of the second; nothing if there is no limit.
+        // Each start's share of a second; zero if there is no limit.
         let Ok(each) = Duration::try_from_secs_f64(rate.recip()) else {
             return Err(Duration::MAX);
         };
@@ -99,19 +101,19 @@ impl Tenant {
         Self { name, ceiling, quotas, is_alone: true, starts: Starts::default() }
     }
 
-    /// Returns how many of so many sessions it may have.
+    /// Returns how many of the node's sessions it may have.
     pub fn most_sessions(&self, all: usize) -> usize {
         let share = if self.is_alone { all } else { (all / 2).max(1) };
         self.quotas.sessions.unwrap_or(share)
     }
 
-    /// Returns how many of the bytes of a store it may have.
+    /// Returns how many of the store's bytes it may have.
     pub(crate) fn most_saved_bytes(&self, all: u64) -> u64 {
         if self.is_alone { all } else { all / 2 }
     }
 }
 
-/// A tenant as the configuration has it.
+/// A tenant, as the configuration file describes it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TenantEntry {
@@ -125,19 +127,19 @@ pub struct TenantEntry {
 /// The tenants of a node.
 #[derive(Debug)]
 pub enum Tenants {
-    /// Everybody who reaches the node is this one.
+    /// No keys: every client is this tenant.
     Open(Arc<Tenant>),
-    /// By the SHA-256 of their keys.
+    /// By the SHA-256 of each key.
     Keys(HashMap<[u8; 32], Arc<Tenant>>),
 }
 
 impl Tenants {
-    /// The tenants of a configuration. Without any, everybody is one. `ceiling` is that of tenants
-    /// without one of their own.
+    /// Reads the tenants of a configuration. `ceiling` applies to tenants without their own.
+    /// Without tenants, the node needs no key.
     ///
     /// # Errors
     ///
-    /// Fails if a hash is none, or two tenants have the same key.
+    /// Fails if a hash is invalid, or two tenants have the same key.
     pub fn new(entries: BTreeMap<String, TenantEntry>, ceiling: &Ceiling) -> Result<Self, String> {
         if entries.is_empty() {
             let (name, quotas) = (LOCAL.to_owned(), Quotas::default());
@@ -178,11 +180,11 @@ impl Tenants {
         Ok(Self::Keys(keys))
     }
 
-    /// Returns whose key this is. Without keys, nobody needs one.
+    /// Returns the tenant of a key. A node without keys needs none.
     pub fn of(&self, key: Option<&str>) -> Option<&Arc<Tenant>> {
         match self {
             Self::Open(tenant) => Some(tenant),
-            // How long it takes to find a hash says nothing about a key.
+            // The time of looking up a hash reveals nothing about the key.
             Self::Keys(keys) => keys.get(&<[u8; 32]>::from(Sha256::digest(key?.as_bytes()))),
         }
     }
@@ -195,7 +197,7 @@ impl Tenants {
         }
     }
 
-    /// Returns how many bytes of the audit log each tenant may have in a day, by its name.
+    /// Returns each tenant's name and quota of the audit log, in bytes a day.
     pub fn audit_quotas(&self) -> Vec<(&str, u64)> {
         let quota = |tenant: &'_ Arc<Tenant>| tenant.quotas.audit;
         match self {
@@ -206,7 +208,7 @@ impl Tenants {
         }
     }
 
-    /// Returns `true` if everybody may use the node.
+    /// Returns `true` if the node needs no key.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Open(_))
     }

@@ -1,26 +1,26 @@
-//! Traces of a node: a span for each session, run, and call of a tool.
+//! Traces of a node: a span for each session, run and tool call.
 
 use opentelemetry::global::{BoxedSpan, BoxedTracer};
 use opentelemetry::trace::{Span, SpanContext, SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
 
 tokio::task_local! {
-    /// What the request at hand is a part of for its client.
+    /// The client's span that the current request belongs to.
     static PARENT: SpanContext;
 }
 
-/// Does what a request asks for as a part of what its client does.
+/// Carries out a request within the client's span.
 pub async fn within<F: Future>(parent: SpanContext, work: F) -> F::Output {
     PARENT.scope(parent, work).await
 }
 
-/// Makes spans, if they are wanted.
+/// Creates spans, if tracing is on.
 #[derive(Default)]
 pub(crate) struct Traces {
     tracer: Option<BoxedTracer>,
 }
 
-/// A span, which ends when it is dropped. Nothing if no traces are wanted.
+/// A span, which ends when it is dropped. Empty if tracing is off.
 #[derive(Default)]
 pub(crate) struct Traced(Option<BoxedSpan>);
 
@@ -29,23 +29,23 @@ impl Traces {
         Self { tracer }
     }
 
-    /// Begins the span of a session.
+    /// Starts the span of a session.
     pub(crate) fn session(&self, tenant: &str, id: &str) -> Traced {
         let attributes = [("isolet.tenant", tenant), ("isolet.session", id)];
         self.start("session", SpanKind::Server, None, attributes)
     }
 
-    /// Begins the span of a run in a session.
+    /// Starts the span of a run in a session.
     pub(crate) fn run(&self, session: &Traced, id: &str) -> Traced {
         self.start("run", SpanKind::Server, session.context(), [("isolet.session", id)])
     }
 
-    /// Begins the span of a call of a tool.
+    /// Starts the span of a tool call.
     pub(crate) fn call(&self, run: Option<SpanContext>, tool: &str) -> Traced {
         self.start("tool_call", SpanKind::Client, run, [("isolet.tool", tool)])
     }
 
-    /// A span of what the client's request is a part of; if it says nothing of that, of `else_of`.
+    /// Starts a span within the client's span, or within `else_of` if the client sent none.
     fn start<const N: usize>(
         &self,
         name: &'static str,
@@ -70,7 +70,7 @@ impl Traced {
         self.0.as_ref().map(|span| span.span_context().clone())
     }
 
-    /// Says how it ended, which is an error of the node if it was refused.
+    /// Sets the outcome. A refusal or a termination is an error.
     pub(crate) fn ended(&mut self, outcome: &str) {
         if let Some(span) = &mut self.0 {
             span.set_attribute(KeyValue::new("isolet.outcome", outcome.to_owned()));

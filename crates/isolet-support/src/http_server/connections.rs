@@ -46,8 +46,8 @@ pub(super) struct State {
     end: CancellationToken,
 }
 
-/// A connection's place, until this is dropped.
-pub(super) struct Place(Arc<State>);
+/// Counts as a connection until it is dropped.
+pub(super) struct ConnectionPermit(Arc<State>);
 
 impl Connections {
     pub(super) fn new(limits: Limits) -> Arc<Self> {
@@ -58,18 +58,18 @@ impl Connections {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a place for a connection. If there is none, ends another one for it.
-    pub(super) async fn place(self: &Arc<Self>) -> Place {
+    /// Waits for the permit of a connection. If there is none, ends another connection for it.
+    pub(super) async fn acquire(self: &Arc<Self>) -> ConnectionPermit {
         loop {
             let changed = self.changed.notified();
-            if let Some(place) = self.try_place() {
-                return place;
+            if let Some(permit) = self.try_acquire() {
+                return permit;
             }
             changed.await;
         }
     }
 
-    fn try_place(self: &Arc<Self>) -> Option<Place> {
+    fn try_acquire(self: &Arc<Self>) -> Option<ConnectionPermit> {
         let mut inner = self.lock();
         let has_strangers = inner.strangers.len() >= self.limits.strangers;
         let is_full = inner.strangers.len() + inner.known.len() >= self.limits.connections;
@@ -86,7 +86,7 @@ impl Connections {
             end: CancellationToken::new(),
         });
         inner.strangers.insert(state.number, Arc::clone(&state));
-        Some(Place(state))
+        Some(ConnectionPermit(state))
     }
 
     /// Ends a connection that says nothing, if there is one, and waits for its descriptor.
@@ -163,18 +163,18 @@ impl State {
         self.is_patient.load(Ordering::Relaxed)
     }
 
-    pub(super) async fn told_to_end(&self) {
+    pub(super) async fn shutdown_requested(&self) {
         self.end.cancelled().await;
     }
 }
 
-impl Place {
+impl ConnectionPermit {
     pub(super) fn state(&self) -> &Arc<State> {
         &self.0
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let State { number, table, .. } = &*self.0;
         let mut inner = table.lock();
@@ -197,27 +197,27 @@ mod tests {
         Connections::new(Limits { connections, strangers, head: second, unread: second })
     }
 
-    fn silent(table: &Arc<Connections>) -> Place {
-        let place = table.try_place().unwrap();
-        place.0.falls_silent();
-        place
+    fn silent(table: &Arc<Connections>) -> ConnectionPermit {
+        let permit = table.try_acquire().unwrap();
+        permit.0.falls_silent();
+        permit
     }
 
-    fn is_ended(place: &Place) -> bool {
-        place.0.end.is_cancelled()
+    fn is_ended(permit: &ConnectionPermit) -> bool {
+        permit.0.end.is_cancelled()
     }
 
     #[test]
     fn the_oldest_silent_stranger_ends_for_another_connection() {
         let table = connections(10, 2);
         let (first, second) = (silent(&table), silent(&table));
-        let third = table.try_place().unwrap();
+        let third = table.try_acquire().unwrap();
         assert_eq!([&first, &second, &third].map(is_ended), [true, false, false]);
         // Its request may be on its way; the second one is ended first, then there is none.
-        let fourth = table.try_place().unwrap();
-        assert!(is_ended(&second) && table.try_place().is_none());
+        let fourth = table.try_acquire().unwrap();
+        assert!(is_ended(&second) && table.try_acquire().is_none());
         third.0.trust();
-        assert!(table.try_place().is_some());
+        assert!(table.try_acquire().is_some());
         drop((first, second, third, fourth));
         let inner = table.lock();
         assert_eq!((inner.strangers.len(), inner.known.len(), inner.ending), (0, 0, 0));
@@ -237,7 +237,7 @@ mod tests {
         assert!(is_ended(&stranger) && !is_ended(&busy));
         busy.0.finish();
         another.0.begin();
-        assert!(table.try_place().is_none(), "strangers do not end known clients");
+        assert!(table.try_acquire().is_none(), "strangers do not end known clients");
     }
 
     #[test]
@@ -245,8 +245,8 @@ mod tests {
         let table = connections(1000, 1);
         let mut all = vec![silent(&table)];
         all.extend((0..MAX_ENDING).map(|_| silent(&table)));
-        assert!(table.try_place().is_none());
+        assert!(table.try_acquire().is_none());
         all.remove(0);
-        assert!(table.try_place().is_some());
+        assert!(table.try_acquire().is_some());
     }
 }

@@ -8,19 +8,19 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use super::connections::Place;
+use super::connections::ConnectionPermit;
 
 pub(super) struct Watched<S> {
     stream: S,
-    place: Place,
+    permit: ConnectionPermit,
     unread: Duration,
     /// Runs while the client has to read before more can be written.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Watched<S> {
-    pub(super) fn new(stream: S, place: Place, unread: Duration) -> Self {
-        Self { stream, place, unread, waiting: None }
+    pub(super) fn new(stream: S, permit: ConnectionPermit, unread: Duration) -> Self {
+        Self { stream, permit, unread, waiting: None }
     }
 
     /// Passes on what writing came to, unless it has waited for too long.
@@ -29,7 +29,7 @@ impl<S> Watched<S> {
         context: &mut Context<'_>,
         wrote: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if wrote.is_ready() || self.place.state().is_patient() {
+        if wrote.is_ready() || self.permit.state().is_patient() {
             self.waiting = None;
             return wrote;
         }
@@ -48,7 +48,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if read.is_pending() {
-            self.place.state().falls_silent();
+            self.permit.state().falls_silent();
         }
         read
     }
@@ -99,13 +99,13 @@ mod tests {
         let unread = Duration::from_millis(10);
         let table = Connections::new(Limits { connections: 4, strangers: 4, head: unread, unread });
         let (patient, mut slow) = tokio::io::duplex(8);
-        let place = table.place().await;
-        place.state().be_patient(true);
-        let mut patient = Watched::new(patient, place, unread);
+        let permit = table.acquire().await;
+        permit.state().be_patient(true);
+        let mut patient = Watched::new(patient, permit, unread);
         let waiting = tokio::spawn(async move { patient.write_all(&[1; 64]).await });
 
         let (server, _client) = tokio::io::duplex(8);
-        let mut watched = Watched::new(server, table.place().await, unread);
+        let mut watched = Watched::new(server, table.acquire().await, unread);
         let error = watched.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 

@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use self::connections::{Connections, Place, State};
+use self::connections::{ConnectionPermit, Connections, State};
 use self::io::Watched;
 pub use self::listener::Listener;
 use self::portions::Portions;
@@ -93,8 +93,8 @@ where
         loop {
             match listener.accept().await {
                 Ok(stream) => {
-                    let place = connections.place().await;
-                    let served = connection(stream, place, limits, end.clone(), answer.clone());
+                    let permit = connections.acquire().await;
+                    let served = connection(stream, permit, limits, end.clone(), answer.clone());
                     let open = open.clone();
                     tokio::spawn(async move {
                         served.await;
@@ -119,7 +119,7 @@ where
 /// Answers the requests of a connection.
 async fn connection<A, F, B>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    place: Place,
+    permit: ConnectionPermit,
     limits: Limits,
     end: CancellationToken,
     answer: A,
@@ -129,7 +129,7 @@ async fn connection<A, F, B>(
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let state = Arc::clone(place.state());
+    let state = Arc::clone(permit.state());
     let service = service_fn({
         let state = Arc::clone(&state);
         move |mut request: Request<Incoming>| {
@@ -150,7 +150,7 @@ async fn connection<A, F, B>(
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)
         .max_buf_size(BUFFER_BYTES)
-        .serve_connection(TokioIo::new(Watched::new(stream, place, limits.unread)), service)
+        .serve_connection(TokioIo::new(Watched::new(stream, permit, limits.unread)), service)
         .with_upgrades();
     let mut served = pin!(served);
     let mut is_ending = false;
@@ -158,7 +158,7 @@ async fn connection<A, F, B>(
         tokio::select! {
             // A client that breaks off is nobody's failure.
             _ = served.as_mut() => return,
-            () = state.told_to_end() => return,
+            () = state.shutdown_requested() => return,
             () = end.cancelled(), if !is_ending => {
                 is_ending = true;
                 served.as_mut().graceful_shutdown();

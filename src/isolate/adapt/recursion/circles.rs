@@ -15,7 +15,7 @@ pub(super) struct Calls {
     variables: u32,
     /// Set if it can return -1.
     has_minus_one: bool,
-    cleared: Vec<Place>,
+    cleared: Vec<ClearedField>,
     /// The functions whose results it uses as signed numbers, and those whose results it uses as
     /// addresses.
     numbers: Vec<u32>,
@@ -24,7 +24,7 @@ pub(super) struct Calls {
 
 /// Where a function stores a result: at an offset from the address in a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct ClearedField {
     pub(super) parameter: u32,
     pub(super) offset: u64,
 }
@@ -35,7 +35,7 @@ pub(super) struct Cut {
     /// The result when it fails: -1 if its results are numbers, 0 if they are objects.
     pub(super) failure: i32,
     /// What it sets to 0 before anything else. Its callers read these even if it failed.
-    pub(super) cleared: Vec<Place>,
+    pub(super) cleared: Vec<ClearedField>,
 }
 
 impl Calls {
@@ -94,7 +94,7 @@ impl Calls {
 }
 
 /// Returns what a function with these operators sets to 0, before it calls or branches.
-fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<Place> {
+fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<ClearedField> {
     let is_straight = |operator: &Operator<'_>| {
         !matches!(
             operator,
@@ -125,7 +125,7 @@ fn cleared(parameters: u32, operators: &[Operator<'_>]) -> Vec<Place> {
             Operator::I32Const { value: 0 },
             Operator::I32Store { memarg },
         ] if *local_index < parameters && !is_set(*local_index) => {
-            Some(Place { parameter: *local_index, offset: memarg.offset })
+            Some(ClearedField { parameter: *local_index, offset: memarg.offset })
         }
         _ => None,
     });

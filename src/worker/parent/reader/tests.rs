@@ -57,7 +57,7 @@ impl Answer for Recorder {
 pub(in super::super) struct Worker {
     pub(in super::super) socket: UnixStream,
     output: Producer,
-    pub(in super::super) shift: Arc<Shift>,
+    pub(in super::super) lease: Arc<ReaderLease>,
     seen: mpsc::Receiver<(Seen, ThreadId)>,
     thread: ThreadId,
     count: u8,
@@ -65,11 +65,11 @@ pub(in super::super) struct Worker {
 
 impl Worker {
     fn start() -> Self {
-        Self::served(|reader, shift| {
+        Self::served(|reader, lease| {
             let serve = move || {
                 let mut reader = Some(reader);
                 while let Some(next) = reader {
-                    reader = next.serve(&shift, PATIENCE);
+                    reader = next.serve(&lease, PATIENCE);
                 }
             };
             thread::spawn(serve).thread().id()
@@ -77,14 +77,16 @@ impl Worker {
     }
 
     /// Starts a worker that is read as `serve` does it, which returns the thread that reads.
-    pub(in super::super) fn served(serve: impl FnOnce(Reader, Arc<Shift>) -> ThreadId) -> Self {
+    pub(in super::super) fn served(
+        serve: impl FnOnce(Reader, Arc<ReaderLease>) -> ThreadId,
+    ) -> Self {
         let (socket, ours) = UnixStream::pair().unwrap();
         let (sender, seen) = mpsc::channel();
         let (output, ring) = ring();
         let reader = Reader::new(ours, ring, u64::MAX, Box::new(Recorder(sender)));
-        let shift = Arc::new(Shift::default());
-        let thread = serve(reader, Arc::clone(&shift));
-        Self { socket, output, shift, seen, thread, count: 0 }
+        let lease = Arc::new(ReaderLease::default());
+        let thread = serve(reader, Arc::clone(&lease));
+        Self { socket, output, lease, seen, thread, count: 0 }
     }
 
     /// Prints a number.
@@ -98,7 +100,7 @@ impl Worker {
     fn send_to_caller(&mut self, bytes: &[u8]) {
         self.hand_over();
         self.socket.write_all(bytes).unwrap();
-        while self.shift.poll_once() {}
+        while self.lease.poll_once() {}
     }
 
     /// Prints and reads until a caller has read the output.
@@ -106,7 +108,7 @@ impl Worker {
         loop {
             self.print();
             let (seen, thread) = loop {
-                self.shift.poll_once();
+                self.lease.poll_once();
                 if let Ok(seen) = self.seen.try_recv() {
                     break seen;
                 }
@@ -126,8 +128,8 @@ fn a_caller_reads_until_it_leaves_and_then_the_thread_does() {
     assert_eq!(worker.seen.recv().unwrap(), (Seen::Output(vec![1]), worker.thread));
     for _ in 0..3 {
         worker.hand_over();
-        assert!(!worker.shift.poll_once());
-        worker.shift.release();
+        assert!(!worker.lease.poll_once());
+        worker.lease.release();
         worker.print();
         let count = worker.count;
         assert_eq!(worker.seen.recv().unwrap(), (Seen::Output(vec![count]), worker.thread));
@@ -147,7 +149,7 @@ fn what_may_take_a_while_is_left_to_the_thread_and_nothing_overtakes_it() {
     worker.print();
     let mut both = Vec::new();
     while both.len() < 2 {
-        worker.shift.poll_once();
+        worker.lease.poll_once();
         both.extend(worker.seen.try_recv());
     }
     assert_eq!(both[0], (Seen::Input, worker.thread));
@@ -213,7 +215,7 @@ fn output_comes_before_the_frames_that_follow_it_and_after_those_before_it() {
             let started = Instant::now();
             while seen.len() < 3 {
                 if by_caller {
-                    worker.shift.poll_once();
+                    worker.lease.poll_once();
                 }
                 if worker.output.must_announce() {
                     worker.announce();
@@ -262,7 +264,7 @@ fn the_output_of_a_worker_that_was_killed_is_there() {
         worker.write("last");
         worker.socket.shutdown(std::net::Shutdown::Both).unwrap();
         if by_caller {
-            while worker.shift.poll_once() {}
+            while worker.lease.poll_once() {}
         }
         assert_eq!(worker.next(), Seen::Output(b"last".to_vec()));
         assert_eq!(worker.next(), Seen::End(true));
@@ -277,9 +279,9 @@ fn the_end_is_seen_by_the_thread_whoever_reads() {
         worker.socket.shutdown(std::net::Shutdown::Both).unwrap();
         if leaves {
             // The caller has left without releasing the reader, and the session is closed.
-            worker.shift.leave_to_thread();
+            worker.lease.leave_to_thread();
         } else {
-            while worker.shift.poll_once() {}
+            while worker.lease.poll_once() {}
         }
         assert_eq!(worker.seen.recv().unwrap(), (Seen::End(true), worker.thread));
     }

@@ -1,4 +1,5 @@
-//! The services of a sandbox in Connect's protocol: its file system, and that it has no processes.
+//! The services of a sandbox in Connect's protocol: the file system, and a process service that
+//! refuses.
 
 use std::sync::Arc;
 
@@ -18,14 +19,14 @@ use crate::http::body::{DialectJson, RawBody, count_values, in_turn};
 use crate::http::problem::Problem;
 use isolet_service::node::{Entry, EntryKind, Node, Raised};
 
-/// The most levels of directories that are listed.
+/// The maximum depth of a directory listing.
 const MAX_DEPTH: u32 = 100;
 
-/// The media type of streams, and that of their messages.
+/// The media types of streams and of their messages.
 const STREAM: &str = "application/connect+json";
 const MESSAGE: &str = "application/json";
 
-/// The flag of the last message of a stream.
+/// The flag of a stream's last message.
 const END: u8 = 2;
 
 const NO_PROCESSES: &str = "a sandbox of isolet runs Python only: it has no processes and no shell";
@@ -39,7 +40,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .route("/process.Process/{method}", post(processes))
 }
 
-/// An error of Connect's: its code and a message.
+/// A Connect error: its code and message.
 struct RpcError(&'static str, String);
 
 impl RpcError {
@@ -58,7 +59,7 @@ impl RpcError {
         }
     }
 
-    /// Answers a call, or a stream if that is what was asked for.
+    /// Answers a unary or a streaming call.
     fn answer(&self, headers: &HeaderMap) -> Response {
         let error = json!({"code": self.0, "message": self.1});
         let is_stream = text(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind == STREAM);
@@ -165,7 +166,7 @@ async fn call(
     Ok(called.map_err(RpcError::from))
 }
 
-/// An entry of the guest's file system, by what the guest says of it.
+/// Converts the guest's description of an entry.
 fn entry(found: &Entry) -> AnyJson {
     let Entry { name, kind, path, size, mode, permissions, modified, target } = found;
     let modified = std::time::Duration::try_from_secs_f64(*modified).unwrap_or_default();

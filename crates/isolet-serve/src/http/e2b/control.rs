@@ -26,13 +26,13 @@ use isolet_service::node::{
     ImplicitGrants, Listed, MOST_SECONDS, NewSession, Node, Refusal, SessionLease,
 };
 
-/// How long a sandbox lives if its client does not say, in seconds.
+/// The default lifetime of a sandbox, in seconds.
 const DEFAULT_SECONDS: f64 = 300.0;
 
-/// How many sandboxes a list has at most.
+/// The maximum number of sandboxes in a list.
 const MAX_LISTED: usize = 100;
 
-/// What E2B writes for all addresses.
+/// E2B's notation for all addresses.
 const EVERYTHING: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// The template of all sandboxes.
@@ -56,7 +56,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .route("/sandboxes/{id}/network", put(set_network))
 }
 
-/// A sandbox to create. What is not known here is ignored: clients send more with each version.
+/// A sandbox to create. Unknown fields are ignored, because clients add fields with each version.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct SandboxRequest {
@@ -118,16 +118,16 @@ impl SandboxRequest {
             pauses_at_end: self.auto_pause.unwrap_or_default(),
             resumes_on_use: self.auto_resume.is_some_and(|resume| resume.enabled),
             metadata,
-            // Other templates have no meaning here: the node's operator says what sandboxes have.
+            // Other templates are ignored: the node's policy defines sandboxes.
             snapshot: self.template_id.filter(|id| node.is_id(id)),
             ..NewSession::default()
         })
     }
 }
 
-/// What a sandbox may reach.
+/// The network access of a sandbox.
 struct Network {
-    /// The whole public network, if the ceiling has it.
+    /// Set for the whole public network, if the ceiling allows it.
     has_internet: bool,
     allowed: Vec<String>,
     denied: Vec<String>,
@@ -140,14 +140,14 @@ impl Network {
             match name.as_str() {
                 "allowOut" => network.allowed = rules(&name, value)?,
                 "denyOut" => network.denied = rules(&name, value)?,
-                // Nothing reaches a sandbox from outside.
+                // Sandboxes accept no connections.
                 "allowPublicTraffic" | "maskRequestHost" => {}
                 _ if !has_something(&value) => {}
                 _ => return Err(unsupported(format!("isolet has no `network.{name}`"))),
             }
         }
         let is_all = |rule: &String| EVERYTHING.contains(&rule.as_str());
-        // As with E2B, what is allowed by itself is allowed although all else is denied.
+        // As with E2B, explicit rules hold even if everything else is denied.
         if network.denied.iter().any(is_all) {
             network.has_internet = network.allowed.iter().any(is_all);
         }
@@ -156,11 +156,11 @@ impl Network {
         Ok(network)
     }
 
-    /// Returns the rules of a policy: what it allows, and what it denies.
+    /// Returns the policy's `allow_net` and `deny_net`.
     fn rules(self) -> (Vec<String>, Vec<String>) {
         let Self { has_internet, allowed, mut denied } = self;
         if !has_internet && allowed.is_empty() {
-            // Also what the node's operator allows to all sessions.
+            // Also overrides what the node's policy allows.
             denied.extend(EVERYTHING.map(str::to_owned));
         }
         (allowed, denied)
@@ -203,7 +203,7 @@ async fn create(
     Ok((StatusCode::CREATED, DialectJson(created(&node, &session))).into_response())
 }
 
-/// A sandbox with what its client needs to use it.
+/// A created sandbox, with the data that its client needs.
 fn created(node: &Node, session: &SessionLease) -> AnyJson {
     let token = node.token(session.handle());
     json!({
@@ -212,7 +212,7 @@ fn created(node: &Node, session: &SessionLease) -> AnyJson {
         "clientID": node.name(),
         "envdVersion": ENVD_VERSION,
         "envdAccessToken": token,
-        // Some requests to a sandbox have only this one.
+        // Some requests to a sandbox send only this token.
         "trafficAccessToken": token,
         "domain": null,
     })
@@ -260,13 +260,13 @@ fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(time).to_string()
 }
 
-/// The texts of a dict by name; E2B's metadata has nothing else.
+/// Returns the texts of a dict. E2B's metadata has only texts.
 fn texts(metadata: &Value) -> BTreeMap<&str, &str> {
     let items = metadata.as_dict().unwrap_or_default().iter();
     items.filter_map(|(name, value)| Some((name.as_str()?, value.as_str()?))).collect()
 }
 
-/// What a list is to have.
+/// The filter of a list.
 struct Filter {
     metadata: Vec<(String, String)>,
     states: Option<String>,
@@ -292,7 +292,7 @@ impl Filter {
         for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "metadata" => {
-                    // Names and values are encoded twice.
+                    // Names and values are percent-encoded twice.
                     let pairs = url::form_urlencoded::parse(value.as_bytes()).into_owned();
                     let decode = |text: String| {
                         let text = url::form_urlencoded::parse(text.as_bytes()).next();
@@ -390,7 +390,7 @@ async fn refresh(
     set_timeout(state, credentials, path, wanted).await
 }
 
-/// Has a sandbox go on that is paused, and gives it more time, never less.
+/// Resumes a paused sandbox, and extends its lifetime. Never shortens it.
 async fn connect(
     State(node): Served,
     credentials: Credentials,
@@ -432,7 +432,7 @@ async fn pause(
     }
 }
 
-/// Copies a sandbox. Each copy is made or fails by itself.
+/// Copies a sandbox. Each copy succeeds or fails independently.
 async fn fork(
     State(node): Served,
     credentials: Credentials,
@@ -460,7 +460,7 @@ async fn fork(
     Ok((StatusCode::CREATED, DialectJson(results.into())).into_response())
 }
 
-/// What a sandbox has used, of which the node knows what its runs report.
+/// Returns the usage of a sandbox, from the reports of its runs.
 async fn metrics(
     State(node): Served,
     credentials: Credentials,

@@ -1,4 +1,4 @@
-//! `POST /execute`: runs a cell, and tells what it does as it does it, an object on each line.
+//! `POST /execute`: runs a cell, and streams its events as lines of JSON.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,7 +35,7 @@ struct CellRequest {
     env_vars: Option<BTreeMap<String, String>>,
 }
 
-/// Runs the cell that a request's body has.
+/// Runs the cell in a request's body.
 pub(in super::super) async fn execute(
     node: Arc<Node>,
     mut parts: Parts,
@@ -53,7 +53,7 @@ pub(in super::super) async fn execute(
     lines.await.map_err(Failed::into_response)
 }
 
-/// Runs the cell in a session, the first; the second is the same.
+/// Runs the cell in a session. Both leases are of this session.
 async fn run(
     node: Arc<Node>,
     [session, same]: [SessionLease; 2],
@@ -87,7 +87,7 @@ async fn run(
             StreamItem::Event(event) => {
                 event_to_json(&node, &same, event).into_iter().map(Ok).collect()
             }
-            // Clients know a sandbox that was killed meanwhile by an answer that breaks off.
+            // For clients, a truncated answer means that the sandbox was killed.
             StreamItem::End(_) if node.was_ended(&same) => vec![Err(killed())],
             StreamItem::End(result) => {
                 last(&node, &same, result, number).into_iter().map(Ok).collect::<Vec<_>>()
@@ -97,7 +97,7 @@ async fn run(
     Ok(answered(stream::iter(first).chain(lines)))
 }
 
-/// Loads packages, and returns what `pip` would say, or the error that the client gets.
+/// Loads packages. Returns `pip`'s output, or the error for the client.
 async fn install(
     node: &Node,
     session: &SessionLease,
@@ -124,12 +124,12 @@ async fn install(
     })))
 }
 
-/// The line of an event, if there is one.
+/// Returns the line for an event, if clients get one.
 fn event_to_json(node: &Node, session: &SessionLease, event: Event) -> Option<AnyJson> {
     match event {
         Event::Output(Stream::Stderr, text) => Some(output("stderr", &text)),
         Event::Output(_, text) => Some(output("stdout", &text)),
-        // The value of the cell is told at its end, with its text.
+        // The value of the cell is sent at the end, with its text.
         Event::Display(display) if display.is_result => None,
         Event::Display(display) => Some(match checked(node, display) {
             Ok(display) => results::of_display(&display),
@@ -152,7 +152,7 @@ fn output(kind: &str, text: &str) -> AnyJson {
     json!({"type": kind, "text": text, "timestamp": nanoseconds})
 }
 
-/// The last lines of a run.
+/// Returns the last lines of a run.
 fn last(
     node: &Node,
     session: &SessionLease,

@@ -22,7 +22,7 @@ use crate::http::transfer::{self, Transfer, in_time};
 use isolet_service::core::Command;
 use isolet_service::node::{HOME, Node};
 
-/// The most files of a form.
+/// The maximum number of files in a form.
 const MAX_FILES: usize = 1_000;
 
 type Served = State<Arc<Node>>;
@@ -31,7 +31,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
     Router::new().route("/files", get(read).post(write))
 }
 
-/// Returns the path from the root, of one that is relative to the home directory.
+/// Returns an absolute path. Relative ones are relative to the home directory.
 pub(super) fn place(path: &str) -> String {
     let home = HOME.split('/').filter(|name| !name.is_empty());
     let mut names: Vec<&str> = if path.starts_with('/') { Vec::new() } else { home.collect() };
@@ -47,7 +47,7 @@ pub(super) fn place(path: &str) -> String {
     format!("/{}", names.join("/"))
 }
 
-/// Returns the path that a request names.
+/// Returns the path in a request's query.
 fn asked(query: Option<&str>) -> Option<String> {
     let mut query = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     query.find(|(name, _)| name == "path").map(|(_, path)| place(&path))
@@ -97,7 +97,7 @@ async fn write(
     Ok(DialectJson(AnyJson::Array(written)))
 }
 
-/// The files of a form. A single one has the path of the query; several have theirs as names.
+/// The files of a form. A single file has the path of the query; several have paths as their names.
 async fn parts(
     request: Request<Body>,
     path: Option<String>,
@@ -127,7 +127,7 @@ async fn parts(
     Ok(files)
 }
 
-/// The contents of a body that is one file.
+/// Returns the contents of a body that is one file.
 async fn whole(request: Request<Body>) -> Result<Vec<u8>, Failed> {
     let is_compressed = text(request.headers(), CONTENT_ENCODING.as_str());
     let transfer = request.extensions().get::<Transfer>().cloned();
@@ -141,8 +141,8 @@ async fn whole(request: Request<Body>) -> Result<Vec<u8>, Failed> {
     }
 }
 
-/// Decompresses a body. What its end says of its length is all that it may have: that much is
-/// counted before the work, of which a few bytes can ask for a lot.
+/// Decompresses a body. The length in its trailer is charged before the work and limits it, because
+/// a few bytes can decompress to many.
 async fn inflated(bytes: &[u8], transfer: Option<&Transfer>) -> Result<Vec<u8>, Failed> {
     let claimed = bytes.last_chunk().map_or(0, |length| u32::from_le_bytes(*length));
     let length = usize::try_from(claimed).unwrap_or(usize::MAX);

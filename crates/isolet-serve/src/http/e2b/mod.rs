@@ -1,6 +1,5 @@
-//! The routes of E2B: its API, which makes and ends sandboxes, and those of a sandbox itself, which
-//! E2B's clients reach by headers. Its clients raise what an error's status says: 502 is a sandbox
-//! that is gone.
+//! E2B's routes: its API, which creates and ends sandboxes, and the API of a sandbox, which clients
+//! address by headers. Clients raise exceptions by status: 502 means that the sandbox is gone.
 
 mod connect;
 mod contexts;
@@ -28,13 +27,13 @@ use isolet_service::node::{Node, Refusal, SessionLease};
 
 pub(super) use self::execute::execute;
 
-/// The version of E2B's server in a sandbox whose files and contexts these routes have.
+/// The version of E2B's `envd` whose API these routes have.
 const ENVD_VERSION: &str = "0.5.7";
 
-/// The header that names a sandbox.
+/// The header with the sandbox's id.
 pub(super) const SANDBOX_ID: &str = "e2b-sandbox-id";
 
-/// How long a sandbox lives that goes on because it is used, in seconds.
+/// The lifetime of a sandbox that a request has resumed, in seconds.
 const RESUMED_SECONDS: f64 = 300.0;
 
 pub(super) fn routes() -> Router<Arc<Node>> {
@@ -46,12 +45,12 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .merge(connect::routes())
 }
 
-/// Why a request fails, as E2B's clients read it.
+/// A failed request, in E2B's form.
 #[derive(Debug)]
 struct Failed(Problem);
 
 impl Failed {
-    /// A request to the API.
+    /// The failure of a request to the API.
     fn control(refusal: Refusal) -> Self {
         Self(match refusal {
             Refusal::Gone(reason) => Problem::nothing(format!("the sandbox is gone: {reason}")),
@@ -60,7 +59,7 @@ impl Failed {
         })
     }
 
-    /// A request to a sandbox.
+    /// The failure of a request to a sandbox.
     fn data(refusal: Refusal) -> Self {
         let reason = match refusal {
             Refusal::Unknown => "there is none".to_owned(),
@@ -96,7 +95,7 @@ impl IntoResponse for Failed {
     }
 }
 
-/// A body of JSON. One that cannot be read is refused as E2B does.
+/// A JSON body. If it is invalid, the failure has E2B's form.
 struct E2bBody<T>(T);
 
 impl<T: serde::de::DeserializeOwned + Send, S: Send + Sync> axum::extract::FromRequest<S>
@@ -110,7 +109,7 @@ impl<T: serde::de::DeserializeOwned + Send, S: Send + Sync> axum::extract::FromR
     }
 }
 
-/// Returns what proves who sends a request to a sandbox.
+/// Extracts the credentials of a request to a sandbox.
 pub(super) async fn credentials(parts: &mut Parts) -> Credentials {
     let Ok(reached) = Reached::from_request_parts(parts, &()).await;
     reached.credentials
@@ -126,7 +125,7 @@ pub(super) fn refused_by_sandbox(refusal: Refusal) -> Response {
     Failed::data(refusal).into_response()
 }
 
-/// The sandbox that a request is about, and what proves that its client may use it.
+/// The sandbox of a request, and the client's credentials.
 struct Reached {
     id: Option<String>,
     credentials: Credentials,
@@ -137,7 +136,7 @@ impl<S: Sync> FromRequestParts<S> for Reached {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Self::Rejection> {
         let mut credentials = Credentials::from_request_parts(parts, state).await?;
-        // Not all requests have the first.
+        // Not all requests have the first header.
         let token = text(&parts.headers, "x-access-token")
             .or_else(|| text(&parts.headers, "e2b-traffic-access-token"));
         credentials.0.token = token.or(credentials.0.token);
@@ -146,7 +145,7 @@ impl<S: Sync> FromRequestParts<S> for Reached {
 }
 
 impl Reached {
-    /// Finds the sandbox. One that is paused goes on if its owner wants that.
+    /// Finds the sandbox, and resumes it if its owner asked for that.
     async fn find(&self, node: &Arc<Node>) -> Result<SessionLease, Failed> {
         let id = self.id.as_deref().unwrap_or_default();
         let find = || node.find(&self.credentials, id);
@@ -166,7 +165,7 @@ fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-/// Says whether a sandbox runs. Without one, that the node does.
+/// Reports that the sandbox is running. Without a sandbox's header, reports on the node.
 pub(super) async fn health(node: &Arc<Node>, parts: &mut Parts) -> Response {
     let Ok(reached) = Reached::from_request_parts(parts, node).await;
     if reached.id.is_none() {

@@ -1,15 +1,15 @@
 //! Lines like `!pip install pandas` at the start of a cell. They name packages for the session's
-//! policy; no shell ever sees them.
+//! policy; no shell runs them.
 
-/// A cell without such lines.
+/// A cell without its `pip install` lines.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Cell {
-    /// The code, with empty lines in their places, so that tracebacks have the right numbers.
+    /// The code, with empty lines in their place, so that line numbers in tracebacks are right.
     pub(super) code: String,
     pub(super) requirements: Vec<String>,
 }
 
-/// What may be before `install`.
+/// The words before `install`.
 const PROGRAMS: [&[&str]; 6] = [
     &["pip"],
     &["pip3"],
@@ -19,7 +19,7 @@ const PROGRAMS: [&[&str]; 6] = [
     &["conda"],
 ];
 
-/// Options that change nothing about what is installed here.
+/// Options that do not change what is installed here.
 const IGNORED: [&str; 12] = [
     "-q",
     "-qq",
@@ -35,11 +35,11 @@ const IGNORED: [&str; 12] = [
     "--disable-pip-version-check",
 ];
 
-/// Takes the lines that install packages from the start of a cell.
+/// Removes the lines that install packages from the start of a cell.
 ///
 /// # Errors
 ///
-/// Fails if such a line asks for what no package is, in the words that its client is told.
+/// Fails if such a line has an unsupported option or requirement, with the message for the client.
 pub(super) fn split(code: &str) -> Result<Cell, String> {
     let (mut requirements, mut rest, mut blanks) = (Vec::new(), code, 0);
     while !rest.is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn split(code: &str) -> Result<Cell, String> {
     Ok(Cell { code: "\n".repeat(blanks) + rest, requirements })
 }
 
-/// Returns what follows `pip install`, if that is what the line has.
+/// Returns the arguments of `pip install`, if the line is that.
 fn installed(line: &str) -> Option<Vec<String>> {
     let words = words(line);
     PROGRAMS.iter().find_map(|program| {
@@ -91,7 +91,7 @@ fn packages(line: &str, words: Vec<String>) -> Result<Vec<String>, String> {
     Ok(packages)
 }
 
-/// The words of a line; those in quotes are one.
+/// Splits a line into words. Quotes keep words together.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

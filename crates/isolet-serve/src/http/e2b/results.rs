@@ -1,4 +1,4 @@
-//! Displays, values and exceptions as E2B's clients read them.
+//! Displays, values and exceptions in E2B's form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use crate::http::body::count_values;
 use crate::http::exits::Shown;
 use isolet_service::core::{Display, Execution};
 
-/// The fields of a result by the formats of displays.
+/// The formats of displays, and the fields of results.
 const FIELDS: [(&str, &str); 13] = [
     ("text/plain", "text"),
     ("text/html", "html"),
@@ -26,7 +26,7 @@ const FIELDS: [(&str, &str); 13] = [
     ("e2b/chart", "chart"),
 ];
 
-/// The format of a chart's data, which has nearly the shape that E2B's clients read.
+/// The format of chart data, which is close to E2B's.
 const CHART: &str = "application/vnd.isolet.chart.v1+json";
 
 /// The fields that are objects, not texts.
@@ -37,13 +37,13 @@ pub(super) fn of_display(display: &Display) -> AnyJson {
     result(display, false, None)
 }
 
-/// The value of a cell as a result, if it has one.
+/// Returns the value of a cell as a result.
 pub(super) fn main(execution: &Execution) -> Option<AnyJson> {
     let repr = execution.repr.as_deref();
     if let Some(display) = execution.displays.iter().find(|display| display.is_result) {
         return Some(result(display, true, repr));
     }
-    // The text of a text is the text itself, without quotes.
+    // Text of a string: without quotes.
     let is_quoted = repr.is_some_and(|repr| repr.starts_with(['\'', '"']));
     let own = execution.value().and_then(Value::as_str).filter(|_| is_quoted);
     execution
@@ -89,7 +89,7 @@ fn result(display: &Display, is_main: bool, repr: Option<&str>) -> AnyJson {
     } else if let Some(AnyJson::String(text)) = fields.get_mut("text")
         && let Some(plain) = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''))
     {
-        // The text of a text has no quotes.
+        // A string is shown without quotes.
         *text = plain.to_owned();
     }
     if !extra.is_empty() {
@@ -98,8 +98,8 @@ fn result(display: &Display, is_main: bool, repr: Option<&str>) -> AnyJson {
     fields.into()
 }
 
-/// A chart with the units of its axes, which their labels have in brackets, and with names for
-/// what has none. Axes of bars are called by what they say, whichever way the bars go.
+/// Converts a chart to E2B's form: adds the units, which labels contain in brackets, names unnamed
+/// elements, and swaps the axis labels of horizontal bar charts.
 fn as_e2b_has_it(mut chart: AnyJson) -> AnyJson {
     let Some(fields) = chart.as_object_mut() else { return chart };
     let kind = fields.get("type").and_then(AnyJson::as_str).unwrap_or_default().to_owned();
@@ -141,12 +141,12 @@ fn unit(label: &str) -> Option<&str> {
     })
 }
 
-/// What the code has raised, or why it was ended.
+/// Returns the exception of a run, or the reason why it was ended.
 pub(super) fn error(execution: &Execution) -> Option<AnyJson> {
     if let Some(exception) = &execution.exception {
         return Some(json!({
             "type": "error",
-            // Clients know the class by its name alone, also one that a function has defined.
+            // Clients expect the bare class name, even for a class inside of a function.
             "name": exception.bare_name(),
             "value": exception.message,
             "traceback": exception.traceback,
@@ -164,7 +164,7 @@ pub(super) fn error(execution: &Execution) -> Option<AnyJson> {
     }))
 }
 
-/// An error without a traceback.
+/// Returns an error without a traceback.
 pub(super) fn failed(name: &str, value: &str) -> AnyJson {
     let traceback = format!("{name}: {value}");
     json!({"type": "error", "name": name, "value": value, "traceback": traceback})

@@ -1,4 +1,4 @@
-//! E2B's snapshots: templates that a sandbox was saved as.
+//! E2B's snapshots: saved sandboxes that serve as templates.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ async fn list(
         match &*name {
             "sandboxID" => all.retain(|snapshot| snapshot.session == value),
             "name" => all.retain(|snapshot| snapshot.name.as_deref() == Some(&*value)),
-            // There is one page.
+            // All snapshots are on one page.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! The coding environment: code in, output and a status out.
+//! The coding environment: runs code and returns its output.
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::interpreter::{Helpers, Interpreter, failure, joined, output};
 use super::{Failed, Observation};
 
-/// What OpenEnv's executor gives to code.
+/// The helper functions that OpenEnv's executor provides.
 pub(super) const HELPERS: Helpers = (
     "from traceback import format_exc
 def safe_json_dumps(obj):
@@ -23,7 +23,7 @@ pub(super) struct Coding {
     last_exit_code: i32,
 }
 
-/// What a client may ask of a reset. Further keys do not matter.
+/// A reset. Unknown fields are ignored.
 #[derive(Deserialize)]
 pub(super) struct ResetRequest {
     episode_id: Option<String>,

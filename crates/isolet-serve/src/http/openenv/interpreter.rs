@@ -1,4 +1,4 @@
-//! The interpreter of an environment: a session, and another one when a limit has ended it.
+//! The interpreter of an environment: a session, which is replaced after a limit has ended it.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use super::PATIENCE;
 use isolet_service::core::{Command, Exception, Execution, Run, RunOptions, Status};
 use isolet_service::node::{Charge, NewSession, Node, OwnSession, Refusal, Tenant};
 
-/// What the output of code ends with that has ended its session.
+/// Appended to the output of code that has ended its session.
 const LOST: &str = "The session has ended: variables and imports are lost.";
 
-/// Code that a fresh interpreter runs before the client's, and its file name.
+/// Code that a new interpreter runs first, and its file name.
 pub(super) type Helpers = (&'static str, &'static str);
 
 pub(super) struct Interpreter {
     node: Arc<Node>,
     tenant: Arc<Tenant>,
     helpers: Helpers,
-    /// None after a limit has ended it.
+    /// `None` after a limit has ended it.
     session: Option<OwnSession>,
-    /// What a fresh interpreter has.
+    /// The variables of a new interpreter.
     variables: Vec<(String, Value)>,
-    /// Set once it has more than the helpers.
+    /// Set once client code has run.
     is_used: bool,
 }
 
@@ -41,24 +41,24 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    /// Returns what is cancelled when somebody else ends the session.
+    /// Returns a token that is cancelled when the session ends.
     pub(super) fn ended(&self) -> CancellationToken {
         let session = self.session.as_ref();
         session.map(|session| session.used().session().ended().clone()).unwrap_or_default()
     }
 
-    /// Begins to count what is kept for the environment's client.
+    /// Starts a charge for data that is kept for the client.
     pub(super) fn charge(&self) -> Charge {
         self.node.charge(&self.tenant)
     }
 
-    /// Returns a text that a fresh interpreter has.
+    /// Returns the text of an initial variable.
     pub(super) fn given(&self, name: &str) -> &str {
         let given = self.variables.iter().find(|(its, _)| its == name);
         given.and_then(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    /// Has a fresh interpreter, with these variables and the whole time of a session.
+    /// Replaces the interpreter by a new one with these variables and a full lifetime.
     pub(super) async fn renew(&mut self, variables: Vec<(String, Value)>) -> Result<(), Refusal> {
         self.variables = variables;
         let Some(session) = &self.session else { return self.open().await };
@@ -78,7 +78,7 @@ impl Interpreter {
         Ok(())
     }
 
-    /// Starts a session if there is none.
+    /// Starts a session, unless there is one.
     async fn open(&mut self) -> Result<(), Refusal> {
         if self.session.is_some() {
             return Ok(());
@@ -89,7 +89,7 @@ impl Interpreter {
         self.help().await
     }
 
-    /// Runs the helpers.
+    /// Runs the helper code.
     async fn help(&mut self) -> Result<(), Refusal> {
         let Some(session) = &self.session else { return Ok(()) };
         let (code, name) = self.helpers;
@@ -98,7 +98,7 @@ impl Interpreter {
         self.node.run(session.used(), run).await.map(drop)
     }
 
-    /// Runs code for at most so many seconds. Returns its execution.
+    /// Runs code for at most this many seconds.
     pub(super) async fn run(
         &mut self,
         code: String,
@@ -111,7 +111,7 @@ impl Interpreter {
         self.evaluate(Run { code, inputs: Vec::new(), options }).await
     }
 
-    /// Runs code in the session that there is.
+    /// Runs code in the current session.
     pub(super) async fn evaluate(&mut self, run: Run) -> Result<Execution, Refusal> {
         let session = self.session.as_ref().ok_or(Refusal::Unknown)?;
         let ran = self.node.run(session.used(), run).await;
@@ -121,7 +121,7 @@ impl Interpreter {
         ran
     }
 
-    /// Whether there is a session, with what has run in it.
+    /// Returns `true` if the session with the earlier variables still exists.
     pub(super) fn is_alive(&self) -> bool {
         self.session.is_some()
     }
@@ -135,12 +135,12 @@ impl Interpreter {
     }
 }
 
-/// Returns the standard output and, on a line of its own, the value of the last expression.
+/// Returns the standard output, and the value of the last expression on a separate line.
 pub(super) fn output(execution: &Execution) -> (String, String) {
     (execution.stdout.clone(), shown(execution))
 }
 
-/// Returns the value of the last expression as JSON, or its `repr` if JSON does not have it.
+/// Returns the value of the last expression as JSON, or its `repr` if JSON cannot represent it.
 fn shown(execution: &Execution) -> String {
     match execution.value() {
         Some(value) if is_json(value) => json_dumps(value),
@@ -166,8 +166,8 @@ pub(super) fn joined(first: String, second: &str) -> String {
     }
 }
 
-/// Returns why code did not complete: with `is_titled`, an exception's type and message come
-/// before its traceback, and `SystemExit` is one whatever its status.
+/// Returns the error of code that did not complete. With `is_titled`, the exception's type and
+/// message precede the traceback, and `SystemExit` is an error whatever its status.
 pub(super) fn failure(execution: &Execution, is_titled: bool) -> Option<String> {
     let failure = match execution.status {
         Status::Raised => raised(execution.exception.as_ref()?, is_titled),

@@ -1,5 +1,5 @@
-//! OpenEnv's protocol: each connection, and each request without one, has an environment of its
-//! own. What the code does is never an error.
+//! OpenEnv's protocol: each connection, and each request without one, gets a new environment.
+//! Errors of the guest's code are never protocol errors.
 
 mod coding;
 mod interpreter;
@@ -29,13 +29,13 @@ use super::websocket::{Socket, Upgrade};
 use crate::http::credentials::Credentials;
 use isolet_service::node::{Node, Refusal, Tenant};
 
-/// How long a connection waits for room on the node. Clients wait for 10 s.
+/// How long a connection waits for a slot. Clients wait for 10 s.
 const PATIENCE: Duration = Duration::from_secs(8);
 
-/// The maximum size of a message: what clients take, too.
+/// The maximum size of a message, as in clients.
 const MAX_MESSAGE_BYTES: usize = 100 << 20;
 
-/// What an environment without tools of MCP answers, in JSON-RPC.
+/// The JSON-RPC error of an environment without MCP tools.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 type Served = State<Arc<Node>>;
@@ -55,7 +55,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .route("/openenv/{environment}/mcp", post(call))
 }
 
-/// Which environment a route is of.
+/// The environment of a route.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -77,11 +77,11 @@ impl<S: Sync + Send> axum::extract::FromRequestParts<S> for Kind {
     }
 }
 
-/// Why an environment does not do what a client asks for.
+/// Why an environment refuses a message.
 enum Failed {
     /// The message is invalid.
     Invalid(String),
-    /// It cannot be carried out.
+    /// The message cannot be carried out.
     Execution(String),
 }
 
@@ -110,7 +110,7 @@ impl Failed {
     }
 }
 
-/// What an environment shows.
+/// An observation of an environment.
 struct Observation {
     shown: Json,
     metadata: Option<Json>,
@@ -123,7 +123,7 @@ impl Observation {
         let Self { mut shown, metadata, reward, done } = self;
         let mut data = json!({"reward": reward, "done": done});
         if let Some(metadata) = metadata {
-            // Clients look for it in either.
+            // Clients look in both.
             shown["metadata"] = metadata.clone();
             data["metadata"] = metadata;
         }
@@ -132,7 +132,7 @@ impl Observation {
     }
 }
 
-/// Returns the client's name of an episode, or a new one.
+/// Returns the client's id of an episode, or a new one.
 fn episode(given: Option<String>) -> Result<String, Failed> {
     if let Some(name) = given {
         check_name("episode_id", Some(&name))
@@ -150,7 +150,7 @@ enum Environment {
 }
 
 impl Environment {
-    /// Starts an environment. Waits for room on the node.
+    /// Starts an environment, waiting for a slot.
     async fn start(kind: Kind, node: &Arc<Node>, tenant: &Arc<Tenant>) -> Result<Self, Refusal> {
         let (node, tenant) = (Arc::clone(node), Arc::clone(tenant));
         Ok(match kind {
@@ -193,9 +193,9 @@ impl Environment {
     }
 }
 
-/// Reads an object.
+/// Deserialises an object.
 fn read<T: DeserializeOwned>(data: Json) -> Result<T, Failed> {
-    // A list would be taken for the fields in their order.
+    // Serde would read a list as the fields in order.
     if !data.is_object() {
         let kind = match data {
             Json::Null => "null",
@@ -221,7 +221,8 @@ async fn connect(
         let text = "the session of another connection cannot be used, each has its own";
         Err(error("SESSION_ERROR", text, json!({})))
     } else {
-        // Before the handshake, which a client waits for longer than for an answer that says no.
+        // Before the handshake, because clients wait longer for it than for an error message after
+        // it.
         let started = Environment::start(kind, &node, &tenant).await;
         started.map_err(|refusal| refused(&node, &tenant, refusal))
     };
@@ -237,7 +238,7 @@ async fn connect(
     })
 }
 
-/// Answers messages, one after the other. Returns why that is over.
+/// Answers messages in order. Returns why the connection is closed.
 async fn serve(
     node: &Node,
     socket: &mut Socket,
@@ -322,7 +323,7 @@ fn error(code: &str, message: &str, more: Json) -> String {
     json!({"type": "error", "data": data}).to_string()
 }
 
-/// The message for a connection that gets no environment.
+/// Returns the message for a connection without an environment.
 fn refused(node: &Node, tenant: &Tenant, refusal: Refusal) -> String {
     let load = node.load();
     let counts = match &refusal {
@@ -347,7 +348,7 @@ fn refused(node: &Node, tenant: &Tenant, refusal: Refusal) -> String {
     error(code, problem.detail(), more)
 }
 
-/// The answer to a call of MCP: these environments have no tools of it.
+/// Answers an MCP call: these environments have no tools.
 fn no_tools(request: &Json) -> Json {
     json!({
         "jsonrpc": "2.0",
@@ -368,7 +369,7 @@ async fn reset(
     Ok(DialectJson(shown.json()))
 }
 
-/// A step without a connection. Further keys are ignored.
+/// A step without a connection. Unknown fields are ignored.
 #[derive(Deserialize)]
 struct StepRequest {
     action: Json,
@@ -408,7 +409,7 @@ async fn health(State(node): Served, _kind: Kind) -> Response {
     DialectJson(json!({"status": "healthy"})).into_response()
 }
 
-/// Reads a request's body. An empty one is an empty object.
+/// Reads a JSON body. An empty body is an empty object.
 async fn given(RawBody(body): &RawBody) -> Result<Json, Problem> {
     if body.is_empty() {
         return Ok(json!({}));

@@ -1,5 +1,4 @@
-//! The environment of recursive language models: code that works on a context until it gives an
-//! answer.
+//! The environment of recursive language models: code works on a context until it sets an answer.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,43 +14,44 @@ use isolet_service::node::Charge;
 
 pub(super) const HELPERS: Helpers = (PRELUDE, PRELUDE_NAME);
 
-/// At which iteration an episode is over.
+/// The number of iterations after which an episode ends.
 const MAX_ITERATIONS: u64 = 30;
 
-/// The maximum length of each output, and of the preview of the context, in characters.
+/// The maximum length of each output and of the context's preview, in characters.
 const MAX_OUTPUT_CHARS: usize = 8192;
 const PREVIEW_CHARS: usize = 500;
 
-/// The rewards of an episode that ends without an answer, and of code that fails.
+/// The rewards for an episode without an answer, and for failing code.
 const NO_ANSWER: f64 = -0.1;
 const FAILURE: f64 = -0.05;
 
 pub(super) struct Repl {
     interpreter: Interpreter,
-    /// None before the first reset.
+    /// `None` before the first reset.
     episode: Option<Episode>,
 }
 
 struct Episode {
     id: String,
-    /// The beginning of the context, and its length in characters. The interpreter has all of it.
+    /// The beginning of the context, and the context's length in characters. The interpreter has
+    /// the whole.
     preview: String,
     length: usize,
     task: String,
     expected: Option<String>,
     iteration: u64,
-    /// All names that were bound before.
+    /// All names that were bound so far.
     known: HashSet<String>,
     names: Vec<String>,
     answer: Option<String>,
     seconds: f64,
-    /// Counts what is kept until the next episode.
+    /// Charges data that is kept until the next episode.
     kept: Charge,
     /// The bytes of the context.
     context_bytes: usize,
 }
 
-/// What a client may ask of a reset. Further keys do not matter.
+/// A reset. Unknown fields are ignored.
 #[derive(Deserialize)]
 pub(super) struct ResetRequest {
     episode_id: Option<String>,
@@ -158,7 +158,7 @@ impl Repl {
         }
         let execution = interpreter.run(action.code, seconds).await?;
         let (stdout, value) = output(&execution);
-        // What a string shows without its quotes and escapes.
+        // A string is shown without quotes and escapes.
         let plain = execution.value().and_then(Value::as_str).unwrap_or(&value);
         let mark = Mark::find(&[&stdout, plain]);
         let exception = failure(&execution, true);
@@ -219,8 +219,8 @@ fn uninitialized() -> Failed {
     Failed::Execution("Environment not initialized. Call reset() first.".to_owned())
 }
 
-/// Returns the answer that the code has given in a variable: in the one of this name, or in
-/// `answer`. Fails as the code would: an answer whose text raises is none.
+/// Returns the answer from the variable of this name, or from `answer`. Fails if converting it to
+/// text raises.
 async fn final_answer(
     interpreter: &mut Interpreter,
     name: Value,
@@ -229,7 +229,7 @@ async fn final_answer(
     evaluated(interpreter, FINAL_ANSWER, inputs).await
 }
 
-/// Returns what is in `answer`, whether it is ready or not.
+/// Returns the text in `answer`, ready or not.
 async fn answer_so_far(interpreter: &mut Interpreter) -> Result<Option<String>, Failed> {
     let code = "str(answer['content'])";
     let found = evaluated(interpreter, code, Vec::new()).await?;
@@ -263,7 +263,7 @@ fn result(
     })
 }
 
-/// Cuts what is too long, and says how long it was.
+/// Truncates a long text, and appends its original length.
 fn cut(mut text: String) -> String {
     if let Some((end, _)) = text.char_indices().nth(MAX_OUTPUT_CHARS) {
         let notice = format!("\n... (truncated, total {} chars)", text.chars().count());
@@ -274,7 +274,7 @@ fn cut(mut text: String) -> String {
 }
 
 impl Episode {
-    /// Counts all that is kept: what the client has sent, and what the code has made.
+    /// Charges all data that is kept: the client's and the code's.
     fn count(&mut self) {
         let texts = [Some(&self.task), self.expected.as_ref(), self.answer.as_ref()];
         let names = self.known.iter().chain(&self.names);
@@ -282,7 +282,7 @@ impl Episode {
         self.kept.hold((self.context_bytes + lengths.sum::<usize>()) as u64);
     }
 
-    /// Looks which variables there are. What the host has set is listed always.
+    /// Updates the list of variables. Those that the host has set are always listed.
     async fn look(&mut self, interpreter: &Interpreter) -> Result<(), Failed> {
         let mut names = BTreeSet::from(["answer".to_owned()]);
         if self.length > 0 {
@@ -293,7 +293,7 @@ impl Episode {
         Ok(())
     }
 
-    /// Returns the names that were not bound before, and what their values show.
+    /// Returns the newly bound names and their displayed values.
     fn bound(&mut self, execution: &Execution) -> Map<String, Json> {
         let mut bound = Map::new();
         for (name, repr) in &execution.locals {
@@ -335,7 +335,7 @@ impl Episode {
         Observation { shown, metadata: Some(metadata), reward: self.outcome(), done: true }
     }
 
-    /// Returns the reward of the episode's end.
+    /// Returns the final reward of the episode.
     fn outcome(&self) -> f64 {
         let plain = |text: &str| text.trim().to_lowercase();
         match (&self.answer, &self.expected) {

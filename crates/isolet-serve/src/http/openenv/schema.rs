@@ -1,4 +1,4 @@
-//! What the environments say about themselves: JSON schemas, a name and a description.
+//! Descriptions of the environments: JSON schemas, names and texts.
 
 use serde_json::{Value as Json, json};
 
@@ -88,7 +88,7 @@ impl Kind {
         })
     }
 
-    /// Returns what the environment is.
+    /// Returns the environment's name and description.
     pub(super) fn metadata(self) -> Json {
         let (name, description) = match self {
             Self::Coding => ("coding_env", "Runs Python code in a sandbox of isolet"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Guarded;
+use super::CatchPanic;
 use crate::fs::FileError;
 use crate::protocol::{Host, HostReply, HostRequest};
 
@@ -28,7 +28,7 @@ impl Host for Fragile {
 /// A21: a panic in the host during an op is an error of that op.
 #[test]
 fn a_panic_of_the_host_is_a_failed_request() {
-    let host = Guarded(Arc::new(Fragile));
+    let host = CatchPanic(Arc::new(Fragile));
     let mut bytes = [0; 4];
     assert!(host.fill_entropy(&mut bytes).is_err());
     assert_eq!(host.read_file(1, 0, &mut bytes), Err(FileError::Io));

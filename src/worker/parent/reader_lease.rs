@@ -14,17 +14,17 @@ use crate::support::alarm::Alarm;
 use crate::support::block_on::PollSource;
 use crate::support::lock::lock;
 
-/// Decides whether the thread or a caller reads.
-pub(super) struct Shift {
+/// The right to read, which the thread or a caller has.
+pub(super) struct ReaderLease {
     number: u64,
-    turn: Mutex<Turn>,
+    state: Mutex<LeaseState>,
     changed: Condvar,
     /// Set while nobody reads.
     is_watched: AtomicBool,
 }
 
 #[derive(Default)]
-struct Turn {
+struct LeaseState {
     /// A caller wants to read.
     is_wanted: bool,
     /// A caller that sleeps, and reads again once the worker has replied.
@@ -35,20 +35,20 @@ struct Turn {
     reader: Option<Reader>,
 }
 
-impl Default for Shift {
+impl Default for ReaderLease {
     fn default() -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
-            turn: Mutex::default(),
+            state: Mutex::default(),
             changed: Condvar::new(),
             is_watched: AtomicBool::new(false),
         }
     }
 }
 
-impl Shift {
-    /// Returns a number that no other shift has.
+impl ReaderLease {
+    /// Returns a number that no other lease has.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -65,26 +65,26 @@ impl Shift {
     /// Lets a caller read, between two reads of the thread. If a caller wants to, returns only when
     /// it is done.
     pub(super) fn offer(&self, reader: Reader) -> Reader {
-        let mut turn = lock(&self.turn);
-        turn.is_refused = false;
+        let mut state = lock(&self.state);
+        state.is_refused = false;
         if reader.has_ended() {
             return reader;
         }
         if reader.has_replied()
-            && let Some(sleeper) = turn.sleeper.take()
+            && let Some(sleeper) = state.sleeper.take()
         {
-            turn.is_wanted = true;
+            state.is_wanted = true;
             // It may still wait for something else.
             sleeper.wake();
         }
-        if !turn.is_wanted {
+        if !state.is_wanted {
             return reader;
         }
-        turn.reader = Some(reader);
+        state.reader = Some(reader);
         loop {
-            let wanted = |turn: &mut Turn| turn.is_wanted;
-            turn = self.changed.wait_while(turn, wanted).unwrap_or_else(PoisonError::into_inner);
-            if let Some(reader) = turn.reader.take() {
+            let wanted = |state: &mut LeaseState| state.is_wanted;
+            state = self.changed.wait_while(state, wanted).unwrap_or_else(PoisonError::into_inner);
+            if let Some(reader) = state.reader.take() {
                 return reader;
             }
         }
@@ -93,64 +93,64 @@ impl Shift {
     /// Hands reading back to the thread, so that it sees the end of a killed worker. If a caller is
     /// reading at the moment, the caller sees it.
     pub(super) fn leave_to_thread(&self) {
-        let turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
-        self.end_turn(turn, None);
+        self.end_lease(state, None);
     }
 
-    fn end_turn(&self, mut turn: MutexGuard<'_, Turn>, sleeper: Option<Waker>) {
-        turn.is_wanted = false;
-        turn.sleeper = sleeper;
-        if turn.reader.is_some() {
+    fn end_lease(&self, mut state: MutexGuard<'_, LeaseState>, sleeper: Option<Waker>) {
+        state.is_wanted = false;
+        state.sleeper = sleeper;
+        if state.reader.is_some() {
             self.changed.notify_one();
         }
     }
 }
 
-impl PollSource for Shift {
+impl PollSource for ReaderLease {
     fn poll_once(&self) -> bool {
-        let mut turn = lock(&self.turn);
-        if turn.is_refused {
+        let mut state = lock(&self.state);
+        if state.is_refused {
             return false;
         }
-        turn.is_wanted = true;
-        turn.sleeper = None;
-        let Some(reader) = &mut turn.reader else { return false };
+        state.is_wanted = true;
+        state.sleeper = None;
+        let Some(reader) = &mut state.reader else { return false };
         match reader.read(By::Caller) {
             Progress::Came => true,
             Progress::Nothing => false,
             Progress::Thread => {
-                turn.is_refused = true;
-                self.end_turn(turn, None);
+                state.is_refused = true;
+                self.end_lease(state, None);
                 false
             }
         }
     }
 
     fn is_made_here(&self) -> bool {
-        lock(&self.turn).reader.as_ref().is_some_and(Reader::is_worker_here)
+        lock(&self.state).reader.as_ref().is_some_and(Reader::is_worker_here)
     }
 
     fn wait(&self, alarm: &Alarm) -> bool {
         // Locked meanwhile: nobody else can use the reader.
-        let mut turn = lock(&self.turn);
-        if turn.is_refused {
+        let mut state = lock(&self.state);
+        if state.is_refused {
             return false;
         }
-        turn.reader.as_mut().is_some_and(|reader| reader.wait(alarm))
+        state.reader.as_mut().is_some_and(|reader| reader.wait(alarm))
     }
 
     fn release(&self) {
-        self.end_turn(lock(&self.turn), None);
+        self.end_lease(lock(&self.state), None);
     }
 
     fn release_until_reply(&self, sleeper: &Waker) {
-        let turn = lock(&self.turn);
+        let state = lock(&self.state);
         // What is for the thread may take long, and it is awake then.
-        let reads_again = turn.reader.is_none() && !turn.is_refused;
-        self.end_turn(turn, reads_again.then(|| sleeper.clone()));
+        let reads_again = state.reader.is_none() && !state.is_refused;
+        self.end_lease(state, reads_again.then(|| sleeper.clone()));
     }
 }

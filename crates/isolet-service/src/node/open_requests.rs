@@ -1,5 +1,5 @@
-//! The requests under way, of each tenant. Each holds a connection that is ended for nobody, a
-//! WebSocket for as long as it is open: a tenant with many leaves some for others.
+//! Limits each tenant's requests under way. Each holds a connection, a WebSocket for as long as it
+//! is open, so that a tenant without a limit could take all of them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -7,27 +7,28 @@ use std::sync::{Arc, Mutex};
 use super::{Node, Refusal, Tenant};
 use isolet::internals::lock;
 
-pub(crate) struct UnderWay {
-    /// The most of one tenant.
+pub(crate) struct OpenRequests {
+    /// The maximum for one tenant.
     most: usize,
     tenants: Mutex<HashMap<String, usize>>,
 }
 
-/// A request under way, until this is dropped.
-pub struct Asked {
-    of: Arc<UnderWay>,
+/// Counts as a request under way until it is dropped.
+pub struct RequestPermit {
+    of: Arc<OpenRequests>,
     tenant: Arc<Tenant>,
 }
 
-impl UnderWay {
-    /// Of so many connections, a tenant may use half; the only one that there is may use all.
+impl OpenRequests {
+    /// A tenant may use half of the connections; the only tenant of a node without keys may use
+    /// all.
     pub(crate) fn new(connections: usize, is_open: bool) -> Arc<Self> {
         let most = if is_open { connections } else { (connections / 2).max(1) };
         Arc::new(Self { most, tenants: Mutex::default() })
     }
 
     /// Counts a request of a tenant.
-    fn begin(self: &Arc<Self>, tenant: &Arc<Tenant>) -> Result<Asked, Refusal> {
+    fn begin(self: &Arc<Self>, tenant: &Arc<Tenant>) -> Result<RequestPermit, Refusal> {
         let most = tenant.quotas.connections.min(self.most);
         let mut tenants = lock(&self.tenants);
         let count = tenants.get(&tenant.name).copied().unwrap_or_default();
@@ -38,11 +39,11 @@ impl UnderWay {
             )));
         }
         tenants.insert(tenant.name.clone(), count + 1);
-        Ok(Asked { of: Arc::clone(self), tenant: Arc::clone(tenant) })
+        Ok(RequestPermit { of: Arc::clone(self), tenant: Arc::clone(tenant) })
     }
 }
 
-impl Drop for Asked {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
         let mut tenants = lock(&self.of.tenants);
         if let Some(count) = tenants.get_mut(&self.tenant.name) {
@@ -55,9 +56,9 @@ impl Drop for Asked {
 }
 
 impl Node {
-    /// Counts a request of a tenant, unless it has as many under way as it may.
-    pub fn begin(&self, tenant: &Arc<Tenant>) -> Result<Asked, Refusal> {
-        self.counted(self.under_way.begin(tenant))
+    /// Counts a request of a tenant. Fails if the tenant has the maximum number under way.
+    pub fn begin(&self, tenant: &Arc<Tenant>) -> Result<RequestPermit, Refusal> {
+        self.counted(self.open_requests.begin(tenant))
     }
 }
 
@@ -74,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_tenant_uses_half_of_the_connections_at_most_and_gives_them_back() {
-        let all = UnderWay::new(8, false);
+        let all = OpenRequests::new(8, false);
         let (a, b) = (tenant("a", usize::MAX), tenant("b", 1));
         let mut asked: Vec<_> = (0..4).map(|_| all.begin(&a).unwrap()).collect();
         assert!(matches!(all.begin(&a), Err(Refusal::Quota(text)) if text.contains("limit 4 ")));
@@ -86,7 +87,7 @@ mod tests {
         drop((asked, only));
         assert!(lock(&all.tenants).is_empty());
         // Where everybody is one tenant, nobody else needs any.
-        let (open, everybody) = (UnderWay::new(2, true), tenant("local", usize::MAX));
+        let (open, everybody) = (OpenRequests::new(2, true), tenant("local", usize::MAX));
         let _both = [open.begin(&everybody).unwrap(), open.begin(&everybody).unwrap()];
         assert!(open.begin(&everybody).is_err());
     }

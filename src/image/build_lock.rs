@@ -1,4 +1,4 @@
-//! The turn of a process to make an image: a lock that several processes take one after the other.
+//! The lock of the process that makes an image.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::place::{PREFIX, Place};
+use super::location::{ImageLocation, PREFIX};
 use crate::data::error::Error;
 use crate::support::patience::Patience;
 
@@ -35,14 +35,14 @@ const LONG: Duration = Duration::from_mins(10);
 /// The extension of a file that becomes an image.
 const TEMPORARY: &str = ".tmp";
 
-/// The turn to make an image.
-pub(crate) struct Turn {
+/// Exclusive permission to make an image, among processes.
+pub(crate) struct BuildLock {
     file: File,
     /// The file, if it is that of one image.
     own: Option<PathBuf>,
 }
 
-impl Drop for Turn {
+impl Drop for BuildLock {
     fn drop(&mut self) {
         // Nobody holds it any more.
         let _ = self.file.set_len(0);
@@ -51,9 +51,9 @@ impl Drop for Turn {
     }
 }
 
-impl Place {
+impl ImageLocation {
     /// Waits until nobody else makes this image, or one without packages in its directory. Others
-    /// then wait until the turn is dropped or the process ends. `tell` gets a sentence if that
+    /// then wait until the lock is dropped or the process ends. `tell` gets a sentence if that
     /// takes long.
     ///
     /// Returns `None` if files cannot be locked, or another process does not come to an end:
@@ -62,19 +62,19 @@ impl Place {
     /// # Errors
     ///
     /// Fails if the patience with packages is over.
-    pub(crate) fn turn(
+    pub(crate) fn acquire_build_lock(
         &self,
         tell: &dyn Fn(&str),
         packages: &Patience,
-    ) -> Result<Option<Turn>, Error> {
-        let turn = self.turn_within(tell, packages);
-        if turn.is_none() && self.path_is_preloaded() && packages.is_over() {
+    ) -> Result<Option<BuildLock>, Error> {
+        let lock = self.acquire_within(tell, packages);
+        if lock.is_none() && self.path_is_preloaded() && packages.is_over() {
             return Err(packages.error());
         }
-        Ok(turn)
+        Ok(lock)
     }
 
-    fn turn_within(&self, tell: &dyn Fn(&str), packages: &Patience) -> Option<Turn> {
+    fn acquire_within(&self, tell: &dyn Fn(&str), packages: &Patience) -> Option<BuildLock> {
         self.make_directory();
         let own = self.path_is_preloaded().then(|| self.path().with_extension(OWN_TURN));
         let path = own.clone().unwrap_or_else(|| self.dir.join(TURN));
@@ -88,7 +88,7 @@ impl Place {
         // Whoever waits can say for whom. Without it, only which file it waits for.
         let _ = note(&file);
         self.remove_left_over();
-        Some(Turn { file, own })
+        Some(BuildLock { file, own })
     }
 
     /// Returns the name of a file that becomes an image, which this process writes.

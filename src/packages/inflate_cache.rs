@@ -10,13 +10,13 @@ const MAX_BYTES: usize = 32 << 20;
 
 /// A few inflated files, by index. Reading one file in pieces then inflates it only once.
 #[derive(Default)]
-pub(crate) struct Inflated {
+pub(crate) struct InflateCache {
     /// The newest file is last.
     files: VecDeque<(usize, Arc<[u8]>)>,
     bytes: usize,
 }
 
-impl Inflated {
+impl InflateCache {
     /// Returns a file, if it is cached.
     pub(crate) fn get(&self, index: usize) -> Option<Arc<[u8]>> {
         self.files.iter().rev().find(|(at, _)| *at == index).map(|(_, bytes)| Arc::clone(bytes))

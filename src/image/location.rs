@@ -28,9 +28,9 @@ pub(crate) enum Importer {
     GuestWorker,
 }
 
-/// The place of an image, whether it exists or not.
+/// The path and key of an image, which may not exist yet.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ImageLocation {
     pub(super) dir: PathBuf,
     path: PathBuf,
     key: Digest,
@@ -42,9 +42,9 @@ pub(crate) struct Place {
     pub(super) current: [String; 2],
 }
 
-impl Place {
-    /// Returns the place of the image of these assets with these packages: in `images`, or without
-    /// packages in `home`.
+impl ImageLocation {
+    /// Returns the location of the image of these assets with these packages: in `images`, or in
+    /// `home` without packages.
     pub(crate) fn new(
         home: &Path,
         images: &Path,
@@ -66,7 +66,7 @@ impl Place {
         Self { dir, path, key, home: home.to_owned(), base, current: [plain, preloaded] }
     }
 
-    /// Returns the place of the image without packages.
+    /// Returns the location of the image without packages.
     pub(crate) fn without_packages(&self) -> Self {
         let name = format!("{}.bin", self.current[0]);
         Self { dir: self.home.clone(), path: self.home.join(name), key: self.base, ..self.clone() }

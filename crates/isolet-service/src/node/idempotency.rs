@@ -1,5 +1,5 @@
-//! Creations that a client may send again, because their answers were lost: a key stands for one
-//! session while that lives.
+//! Idempotency keys: a client whose answer was lost sends the creation again with its key, and gets
+//! the same session for as long as it lives.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,23 +14,23 @@ use isolet::internals::lock;
 /// The maximum number of characters of a key.
 const MAX_KEY_CHARS: usize = 255;
 
-/// The creations of a node by tenant and key.
+/// The creations of a node, by tenant and key.
 #[derive(Default)]
-pub(crate) struct Creations(Mutex<HashMap<(String, String), Arc<Creation>>>);
+pub(crate) struct IdempotencyCache(Mutex<HashMap<(String, String), Arc<Creation>>>);
 
 pub(crate) struct Creation {
-    /// The hash of what was asked for.
+    /// The hash of the request.
     wanted: blake3::Hash,
     /// The session's id, once it has started.
     pub(crate) id: OnceCell<String>,
 }
 
-impl Creations {
+impl IdempotencyCache {
     /// Returns the creation of a key.
     ///
     /// # Errors
     ///
-    /// Fails if the key was sent with other wishes.
+    /// Fails if the key was used before with another request.
     pub(crate) fn of(
         &self,
         tenant: &str,
@@ -57,17 +57,17 @@ impl Creations {
         }
     }
 
-    /// Forgets creations that have failed, and those of sessions that are gone.
+    /// Removes failed creations, and those whose sessions have ended.
     pub(crate) fn forget(&self, is_gone: impl Fn(&str) -> bool) {
         lock(&self.0).retain(|_, creation| match creation.id.get() {
             Some(id) => !is_gone(id),
-            // Somebody still waits for it.
+            // A request still waits for it.
             None => Arc::strong_count(creation) > 1,
         });
     }
 }
 
-/// Returns the hash of what is asked for, of the parts that it is serialised as.
+/// Returns the hash of a request, over its serialised form.
 fn fingerprint(new: &NewSession) -> Result<blake3::Hash, Failure> {
     struct Hashing {
         hasher: blake3::Hasher,
@@ -77,7 +77,7 @@ fn fingerprint(new: &NewSession) -> Result<blake3::Hash, Failure> {
     impl Tokens for Hashing {
         fn take(&mut self, token: Token<'_>) -> Result<(), Stopped> {
             match token {
-                // Without a copy: these may be large.
+                // Without a copy, because texts and bytes may be large.
                 Token::Str(text) => {
                     self.hasher.update(b"u").update(&text.len().to_le_bytes());
                     self.hasher.update(text.as_bytes());
@@ -149,16 +149,16 @@ mod tests {
 
     #[test]
     fn a_key_is_one_creation_of_one_tenant_until_its_session_is_gone() {
-        let creations = Creations::default();
-        let first = creations.of("a", "k", &wanted(1.0)).ok().unwrap();
+        let cache = IdempotencyCache::default();
+        let first = cache.of("a", "k", &wanted(1.0)).ok().unwrap();
         first.id.set("id-1".to_owned()).unwrap();
-        let again = creations.of("a", "k", &wanted(1.0)).ok().unwrap();
+        let again = cache.of("a", "k", &wanted(1.0)).ok().unwrap();
         assert_eq!(again.id.get().map(String::as_str), Some("id-1"));
-        assert!(creations.of("b", "k", &wanted(1.0)).ok().unwrap().id.get().is_none());
-        let other = creations.of("a", "k", &wanted(2.0)).err().unwrap();
+        assert!(cache.of("b", "k", &wanted(1.0)).ok().unwrap().id.get().is_none());
+        let other = cache.of("a", "k", &wanted(2.0)).err().unwrap();
         assert!(other.message.contains("\"k\""), "{}", other.message);
-        assert!(creations.of("a", &"k".repeat(256), &wanted(1.0)).is_err());
-        creations.forget(|id| id == "id-1");
-        assert!(creations.of("a", "k", &wanted(2.0)).ok().unwrap().id.get().is_none());
+        assert!(cache.of("a", &"k".repeat(256), &wanted(1.0)).is_err());
+        cache.forget(|id| id == "id-1");
+        assert!(cache.of("a", "k", &wanted(2.0)).ok().unwrap().id.get().is_none());
     }
 }

@@ -1,8 +1,7 @@
-//! Places for sessions on a node, and the line of those who wait for one.
+//! Slots for sessions, and the queue of starts that wait for one.
 //!
-//! Within a tenant, who comes first is served first. Of the tenants that wait, each has the next
-//! free place in turn. A place that gets free is handed to the one whose turn it is, so that who
-//! comes just then takes no place that others wait for.
+//! A tenant's starts get slots in order; tenants take turns. A slot that becomes free goes straight
+//! to the next start in the queue, so a new request cannot overtake it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -12,82 +11,58 @@ use tokio::sync::{Notify, oneshot};
 
 use super::Refusal;
 use super::memory::{LastReading, Memory};
-use super::store::Saved;
 use super::tenants::Tenant;
-use crate::core::SessionEntry;
 use isolet::internals::lock;
 
-/// After which time to see whether there is enough memory again.
+/// How soon to check the available memory again.
 const MEMORY_AGAIN: Duration = Duration::from_millis(100);
 
-/// The shortest and the longest time after which those in line are looked at again that wait for
-/// memory, or for the next second.
+/// The shortest and the longest pause before queued starts that wait for memory or a rate are
+/// checked again.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(1));
 
-/// Where a session is.
-pub(crate) enum Place {
-    Awake {
-        session: Arc<SessionEntry>,
-        /// Counts as one of the tenant's.
-        _slot: Slot,
-    },
-    /// On its way from one of the other two to the other.
-    Moving,
-    Asleep(Saved),
-}
-
-impl Place {
-    /// Returns the session of the service, if it is awake.
-    pub(crate) fn entry(&self) -> Option<&Arc<SessionEntry>> {
-        match self {
-            Self::Awake { session, .. } => Some(session),
-            Self::Moving | Self::Asleep(_) => None,
-        }
-    }
-}
-
-/// How many sessions there are, from before each starts until it has ended, and who waits for one.
-pub(crate) struct Places {
+/// Counts sessions, from before each starts until it has ended, and queues starts.
+pub(crate) struct Slots {
     /// The maximum number of sessions.
     most: usize,
-    /// The maximum number of starts of one tenant that wait.
+    /// The maximum number of queued starts of one tenant.
     most_waiting: usize,
-    /// The part of the memory that stays free.
+    /// The part of the memory to keep free.
     reserve: f64,
     memory: LastReading,
     state: Mutex<State>,
-    /// Notified when somebody waits for what only time brings.
+    /// Notified when a start waits for memory or a rate.
     timed: Notify,
 }
 
 #[derive(Default)]
 struct State {
     all: usize,
-    tenants: HashMap<String, Own>,
-    /// Tenants with waiting starts, in the order of their turns.
+    tenants: HashMap<String, TenantQueue>,
+    /// Tenants with queued starts, in the order of their turns.
     turns: VecDeque<String>,
 }
 
-/// What a tenant has.
+/// A tenant's sessions and queued starts.
 #[derive(Default)]
-struct Own {
+struct TenantQueue {
     sessions: usize,
     waiting: VecDeque<Waiting>,
 }
 
-/// A start that waits.
+/// A queued start.
 struct Waiting {
     tenant: Arc<Tenant>,
     sender: oneshot::Sender<Slot>,
 }
 
-/// One of a tenant's sessions.
+/// Counts as one session of a tenant until it is dropped.
 pub(crate) struct Slot {
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     tenant: String,
 }
 
-impl Places {
+impl Slots {
     pub(crate) fn new(most: usize, most_waiting: usize, reserve: f64) -> Arc<Self> {
         Arc::new(Self {
             most,
@@ -99,52 +74,51 @@ impl Places {
         })
     }
 
-    /// Returns how many sessions there are.
+    /// Returns the number of sessions.
     pub(crate) fn all(&self) -> usize {
         lock(&self.state).all
     }
 
-    /// Waits in line for the place of one more session of a tenant, at most for `patience`.
-    /// Dropping the future gives the place in the line up.
+    /// Waits in the queue for a slot, at most for `patience`. Dropping the future leaves the queue.
     pub(crate) async fn take(
         self: &Arc<Self>,
         tenant: &Arc<Tenant>,
         patience: Duration,
     ) -> Result<Slot, Refusal> {
-        let mut place = self.queue(tenant)?;
+        let mut slot = self.queue(tenant)?;
         self.hand_out();
-        match tokio::time::timeout(patience, &mut place).await {
+        match tokio::time::timeout(patience, &mut slot).await {
             Ok(Ok(slot)) => Ok(slot),
-            // It may have come at this moment.
-            _ => place.try_recv().map_err(|_| self.missing(tenant)),
+            // It may have arrived at this moment.
+            _ => slot.try_recv().map_err(|_| self.missing(tenant)),
         }
     }
 
     fn queue(&self, tenant: &Arc<Tenant>) -> Result<oneshot::Receiver<Slot>, Refusal> {
         let mut state = lock(&self.state);
         let own = state.tenants.entry(tenant.name.clone()).or_default();
-        // Those that were dropped while they waited have no place any more.
+        // Starts whose clients are gone leave the queue.
         own.waiting.retain(|waiting| !waiting.sender.is_closed());
         if own.waiting.len() >= self.most_waiting {
             let waiting = own.waiting.len();
             return Err(Refusal::Quota(format!("waiting starts of this key: limit {waiting}")));
         }
-        let (sender, place) = oneshot::channel();
+        let (sender, slot) = oneshot::channel();
         own.waiting.push_back(Waiting { tenant: Arc::clone(tenant), sender });
         if !state.turns.contains(&tenant.name) {
             state.turns.push_back(tenant.name.clone());
         }
-        Ok(place)
+        Ok(slot)
     }
 
-    /// Hands free places to those whose turn it is.
+    /// Hands free slots to queued starts.
     fn hand_out(self: &Arc<Self>) {
         if self.hand_out_at(Instant::now()).is_some() {
             self.timed.notify_one();
         }
     }
 
-    /// The same. Returns after which time somebody may get what is missing now.
+    /// As `hand_out`, at this time. Returns when to check again.
     fn hand_out_at(self: &Arc<Self>, now: Instant) -> Option<Duration> {
         let (mut handed, mut again) = (Vec::new(), None);
         let mut state = lock(&self.state);
@@ -153,20 +127,20 @@ impl Places {
         }
         state.forget_unused();
         drop(state);
-        // Outside of the lock, because a place that nobody takes is handed out again.
+        // Outside of the lock, because dropping a slot that was not accepted hands out slots again.
         for Waiting { tenant, sender } in handed {
-            let _ = sender.send(Slot { places: Arc::clone(self), tenant: tenant.name.clone() });
+            let _ = sender.send(Slot { slots: Arc::clone(self), tenant: tenant.name.clone() });
         }
         again
     }
 
-    /// Looks again for those that wait for memory, or for the next second, when it may be there.
+    /// Checks queued starts again when memory or a rate may permit them.
     pub(crate) async fn keep_time(self: Arc<Self>) {
         loop {
             let again = self.hand_out_at(Instant::now());
             let more = self.timed.notified();
             match again {
-                // Somebody else may wait for less.
+                // A new start may have to be checked sooner.
                 Some(after) => {
                     let _ = tokio::time::timeout(after.clamp(AGAIN.0, AGAIN.1), more).await;
                 }
@@ -175,16 +149,16 @@ impl Places {
         }
     }
 
-    /// Returns why a tenant has to wait.
+    /// Returns why a tenant's start has to wait.
     fn missing(&self, tenant: &Tenant) -> Refusal {
         let state = lock(&self.state);
         let sessions = state.tenants.get(&tenant.name).map_or(0, |own| own.sessions);
         let missing = self.lacks(state.all, sessions, tenant, Instant::now());
-        // What was missing until now, others have got.
+        // The resource was free for a moment, and went to another start.
         missing.unwrap_or(Refusal::Full(self.most))
     }
 
-    /// Returns what is missing for one more session of a tenant that has so many of all.
+    /// Returns the limit that stops one more session of a tenant; `None` if it may start.
     fn lacks(&self, all: usize, sessions: usize, of: &Tenant, now: Instant) -> Option<Refusal> {
         let (quota, rate) = (of.most_sessions(self.most), of.quotas.starts);
         if all >= self.most {
@@ -205,15 +179,16 @@ impl Places {
 }
 
 impl State {
-    /// Takes the place of the start whose turn it is. Notes after which time to look again.
+    /// Removes the next start that may begin from the queue. Lowers `again` to the time of the next
+    /// check.
     fn next(
         &mut self,
-        places: &Places,
+        slots: &Slots,
         now: Instant,
         again: &mut Option<Duration>,
     ) -> Option<Waiting> {
         for _ in 0..self.turns.len() {
-            if self.all >= places.most {
+            if self.all >= slots.most {
                 return None;
             }
             let name = self.turns.pop_front()?;
@@ -221,12 +196,12 @@ impl State {
             own.waiting.retain(|waiting| !waiting.sender.is_closed());
             let Some(first) = own.waiting.front() else { continue };
             let rate = first.tenant.quotas.starts;
-            let lacks = places.lacks(self.all, own.sessions, &first.tenant, now);
+            let lacks = slots.lacks(self.all, own.sessions, &first.tenant, now);
             let after = match lacks {
                 None => first.tenant.starts.take(rate, now).err(),
                 Some(Refusal::Memory(_)) => Some(MEMORY_AGAIN),
                 Some(Refusal::TooFast(_, after)) => Some(after),
-                // Until a session ends.
+                // Not before a session ends.
                 Some(_) => Some(Duration::MAX),
             };
             if let Some(after) = after {
@@ -254,13 +229,13 @@ impl State {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        let mut state = lock(&self.places.state);
+        let mut state = lock(&self.slots.state);
         state.all -= 1;
         if let Some(own) = state.tenants.get_mut(&self.tenant) {
             own.sessions -= 1;
         }
         drop(state);
-        self.places.hand_out();
+        self.slots.hand_out();
     }
 }
 
@@ -286,8 +261,8 @@ mod tests {
         tenant(name, Quotas { sessions: Some(sessions), ..Quotas::default() })
     }
 
-    fn places(most: usize, most_waiting: usize) -> Arc<Places> {
-        Places::new(most, most_waiting, 0.0)
+    fn slots(most: usize, most_waiting: usize) -> Arc<Slots> {
+        Slots::new(most, most_waiting, 0.0)
     }
 
     fn poll(taking: &mut Taking) -> Option<Result<Slot, Refusal>> {
@@ -298,15 +273,15 @@ mod tests {
     }
 
     /// Starts to wait.
-    fn wait(places: &Arc<Places>, tenant: &Arc<Tenant>) -> Taking {
-        let (places, tenant) = (Arc::clone(places), Arc::clone(tenant));
-        let mut taking: Taking = Box::pin(async move { places.take(&tenant, LONG).await });
+    fn wait(slots: &Arc<Slots>, tenant: &Arc<Tenant>) -> Taking {
+        let (slots, tenant) = (Arc::clone(slots), Arc::clone(tenant));
+        let mut taking: Taking = Box::pin(async move { slots.take(&tenant, LONG).await });
         assert!(poll(&mut taking).is_none());
         taking
     }
 
-    async fn at_once(places: &Arc<Places>, tenant: &Arc<Tenant>) -> Result<Slot, Refusal> {
-        places.take(tenant, Duration::ZERO).await
+    async fn at_once(slots: &Arc<Slots>, tenant: &Arc<Tenant>) -> Result<Slot, Refusal> {
+        slots.take(tenant, Duration::ZERO).await
     }
 
     fn taken(taking: &mut Taking) -> Slot {
@@ -315,7 +290,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_place_is_taken_until_it_is_dropped_and_a_refused_one_takes_none() {
-        let (all, a, b) = (places(3, 9), of("a", 2), of("b", 0));
+        let (all, a, b) = (slots(3, 9), of("a", 2), of("b", 0));
         let taken = [at_once(&all, &a).await.ok().unwrap(), at_once(&all, &a).await.ok().unwrap()];
         assert!(matches!(at_once(&all, &a).await, Err(Refusal::Quota(_))));
         assert!(matches!(at_once(&all, &b).await, Err(Refusal::Quota(_))));
@@ -328,21 +303,21 @@ mod tests {
 
     #[tokio::test]
     async fn who_comes_first_is_served_first_and_nobody_takes_a_place_that_another_one_waits_for() {
-        let (all, a) = (places(1, 9), of("a", 9));
-        let mut place = at_once(&all, &a).await.ok().unwrap();
+        let (all, a) = (slots(1, 9), of("a", 9));
+        let mut slot = at_once(&all, &a).await.ok().unwrap();
         let mut waiting: VecDeque<_> = (0..4).map(|_| wait(&all, &a)).collect();
         while let Some(mut first) = waiting.pop_front() {
-            drop(place);
+            drop(slot);
             // It is free for nobody but the first in line, also before that one has looked.
             assert!(matches!(at_once(&all, &a).await, Err(Refusal::Full(1))));
             assert!(waiting.iter_mut().all(|later| poll(later).is_none()));
-            place = taken(&mut first);
+            slot = taken(&mut first);
         }
     }
 
     #[tokio::test]
     async fn tenants_take_turns_and_one_at_its_quota_holds_up_no_other() {
-        let (all, flood, quiet) = (places(2, 99), of("flood", 1), of("quiet", 9));
+        let (all, flood, quiet) = (slots(2, 99), of("flood", 1), of("quiet", 9));
         let first = at_once(&all, &flood).await.ok().unwrap();
         let second = at_once(&all, &quiet).await.ok().unwrap();
         let mut flooding: Vec<_> = (0..9).map(|_| wait(&all, &flood)).collect();
@@ -362,16 +337,16 @@ mod tests {
 
     #[tokio::test]
     async fn who_goes_away_gives_up_its_place_in_line_or_the_place_that_it_was_handed() {
-        let (all, a) = (places(1, 2), of("a", 9));
-        let place = at_once(&all, &a).await.ok().unwrap();
+        let (all, a) = (slots(1, 2), of("a", 9));
+        let slot = at_once(&all, &a).await.ok().unwrap();
         let [first, second] = [wait(&all, &a), wait(&all, &a)];
         let refused = at_once(&all, &a).await.err().unwrap();
         assert!(matches!(refused, Refusal::Quota(text) if text.contains("limit 2")));
         drop(first);
         let mut third = wait(&all, &a);
-        drop(place);
+        drop(slot);
         assert!(poll(&mut third).is_none());
-        // It was handed the place, and does not come.
+        // It was handed the slot, and its client is gone.
         drop(second);
         taken(&mut third);
         assert_eq!(all.all(), 0);
@@ -380,7 +355,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_for_the_next_second_keeps_its_place_in_line() {
         let quotas = Quotas { starts: 0.5, ..Quotas::default() };
-        let (all, slow, other) = (places(9, 9), tenant("slow", quotas), of("other", 9));
+        let (all, slow, other) = (slots(9, 9), tenant("slow", quotas), of("other", 9));
         let _first = at_once(&all, &slow).await.ok().unwrap();
         assert!(matches!(at_once(&all, &slow).await, Err(Refusal::TooFast(..))));
         let [mut second, mut third] = [wait(&all, &slow), wait(&all, &slow)];

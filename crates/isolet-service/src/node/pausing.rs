@@ -1,12 +1,11 @@
-//! Pausing and resuming sessions, copies of them, and snapshots.
+//! Pauses and resumes sessions, copies them, and takes snapshots.
 
 use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::places::Place;
 use super::saved::{Kept, Snapshot};
-use super::session::{NodeSession, SessionLease};
+use super::session::{NodeSession, NodeSessionState, SessionLease};
 use super::starting::no_turn;
 use super::store::{Saved, Store};
 use super::tenants::Tenant;
@@ -15,11 +14,12 @@ use crate::core::{Command, Failure, Reason, Reply, SessionEntry};
 use isolet::internals::lock;
 
 impl Node {
-    /// Saves a session, and ends it until it is resumed. Its place is free meanwhile. Returns
-    /// `false` if it was paused already.
+    /// Saves a session and ends it until it is resumed, which frees its slot. Returns `false` if it
+    /// was paused already.
     pub async fn pause(self: &Arc<Self>, session: SessionLease) -> Result<bool, Refusal> {
         let node = Arc::clone(self);
-        // To the end, also if nobody waits for it any more: the session is in between meanwhile.
+        // On a task that completes even if the client is gone, because the session has no valid
+        // state in between.
         unfinished(tokio::spawn(async move { node.pause_now(&session).await }).await)
     }
 
@@ -31,22 +31,22 @@ impl Node {
         }
         let store = self.store()?;
         let saved = store.begin(&of.tenant)?;
-        let awake = mem::replace(&mut *lock(&of.place), Place::Moving);
-        let paused = match awake.entry() {
+        let active = mem::replace(&mut *lock(&of.state), NodeSessionState::Transitioning);
+        let paused = match active.entry() {
             Some(entry) => self.save(entry, saved).await.map(|saved| (Arc::clone(entry), saved)),
             None => Err(Refusal::Paused),
         };
         let paused = match paused {
             Ok((entry, saved)) => {
                 *lock(&of.deadline) = Instant::now() + store.ttl;
-                *lock(&of.place) = Place::Asleep(saved);
-                // It does not end, it goes on from the file.
+                *lock(&of.state) = NodeSessionState::Paused(saved);
+                // Without closing it in order: it resumes from the file.
                 entry.kill();
                 self.end_entry(&entry).await;
                 Ok(true)
             }
             Err(refusal) => {
-                *lock(&of.place) = awake;
+                *lock(&of.state) = active;
                 Err(refusal)
             }
         };
@@ -54,13 +54,14 @@ impl Node {
         paused
     }
 
-    /// Has a paused session go on, for so many seconds. Returns `false` if it was not paused.
+    /// Resumes a paused session, with this lifetime in seconds. Returns `false` if it was not
+    /// paused.
     pub async fn resume(
         self: &Arc<Self>,
         session: SessionLease,
         ttl: Option<f64>,
     ) -> Result<bool, Refusal> {
-        // Also while code runs in it.
+        // Answered even while code runs.
         if !session.session().is_paused() {
             return Ok(false);
         }
@@ -81,10 +82,10 @@ impl Node {
         self.audit.check(&of.tenant.name)?;
         let tenant = self.current(&of.tenant)?;
         let ready = self.make_ready(&tenant.name, &of.policy).await?;
-        let slot = self.places.take(&tenant, Duration::ZERO).await?;
-        let asleep = mem::replace(&mut *lock(&of.place), Place::Moving);
-        let opened = match &asleep {
-            Place::Asleep(saved) => {
+        let slot = self.slots.take(&tenant, Duration::ZERO).await?;
+        let stored = mem::replace(&mut *lock(&of.state), NodeSessionState::Transitioning);
+        let opened = match &stored {
+            NodeSessionState::Paused(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
                 self.open(whose, ready, (Vec::new(), Some(saved.path()))).await
             }
@@ -93,11 +94,11 @@ impl Node {
         let resumed = match opened {
             Ok(entry) => {
                 *lock(&of.deadline) = deadline;
-                *lock(&of.place) = Place::Awake { session: entry, _slot: slot };
+                *lock(&of.state) = NodeSessionState::Active { session: entry, _slot: slot };
                 Ok(true)
             }
             Err(failure) => {
-                *lock(&of.place) = asleep;
+                *lock(&of.state) = stored;
                 Err(failure.into())
             }
         };
@@ -105,11 +106,11 @@ impl Node {
         resumed
     }
 
-    /// Pauses a session whose time is over, or ends it if that cannot be.
+    /// Pauses an expired session, or ends it if it cannot be paused.
     pub(crate) fn pause_at_end(self: &Arc<Self>, session: SessionLease) {
         let node = Arc::clone(self);
         if let Some(store) = &self.store {
-            // So that it is not looked at again meanwhile.
+            // So that the next round does not pause it again.
             *lock(&session.session().deadline) = Instant::now() + store.ttl;
         }
         tokio::spawn(async move {
@@ -120,7 +121,7 @@ impl Node {
         });
     }
 
-    /// Makes a session that has all that this one has, and lives for so many seconds.
+    /// Copies a session, with this lifetime in seconds.
     pub async fn fork(
         &self,
         session: &SessionLease,
@@ -140,7 +141,7 @@ impl Node {
         } else {
             Some(self.make_ready(&tenant.name, &of.policy).await?)
         };
-        let slot = self.places.take(&tenant, Duration::ZERO).await?;
+        let slot = self.slots.take(&tenant, Duration::ZERO).await?;
         let id = self.next_id()?;
         let (whose, since) = ((&*of.tenant.name, id.as_str()), Instant::now());
         let traced = self.traces.session(&of.tenant.name, &id);
@@ -164,7 +165,7 @@ impl Node {
             pauses_at_end: of.pauses_at_end,
             resumes_on_use: of.resumes_on_use,
             metadata: of.metadata.clone(),
-            place: Mutex::new(Place::Awake { session: copy, _slot: slot }),
+            state: Mutex::new(NodeSessionState::Active { session: copy, _slot: slot }),
             contexts: of.contexts.copy(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
@@ -200,7 +201,7 @@ impl Node {
         Ok(copy)
     }
 
-    /// Keeps what a session has at this moment, so that others can begin with it.
+    /// Saves the current state of a session, for new sessions to start from.
     pub async fn snapshot(
         &self,
         session: &SessionLease,
@@ -223,7 +224,7 @@ impl Node {
             contexts: of.contexts.copy(),
             until: Instant::now() + store.ttl,
         });
-        // It may have been removed meanwhile.
+        // The tenant may have been removed in the meantime.
         self.current(&tenant).inspect_err(|_| {
             self.snapshots.remove(&tenant, &snapshot.id);
         })?;
@@ -240,7 +241,7 @@ impl Node {
         self.snapshots.remove(tenant, id)
     }
 
-    /// Returns `true` if this may be the id of a snapshot, of some node.
+    /// Returns `true` if the text has the form of an id of a session or a snapshot.
     pub fn is_id(&self, text: &str) -> bool {
         self.ids.origin(text).is_some()
     }
@@ -259,7 +260,7 @@ impl Node {
         })
     }
 
-    /// Ends what there is of a session that was ended while it was on its way.
+    /// Closes a session that was removed from the table while it was being paused or resumed.
     async fn settle(&self, session: &SessionLease) {
         if !self.table.has(session.handle()) {
             self.vacate(session.session()).await;
@@ -267,7 +268,7 @@ impl Node {
     }
 }
 
-/// Returns what a task has returned.
+/// Returns a task's result.
 fn unfinished<T>(ended: Result<Result<T, Refusal>, tokio::task::JoinError>) -> Result<T, Refusal> {
     ended.unwrap_or_else(|error| Err(Failure::protocol(error.to_string()).into()))
 }

@@ -14,9 +14,9 @@ use crate::fs::FileError;
 use crate::protocol::{Host, HostReply, HostRequest};
 
 /// Forwards requests to a host and catches its panics.
-pub(crate) struct Guarded(pub(crate) Arc<dyn Host>);
+pub(crate) struct CatchPanic(pub(crate) Arc<dyn Host>);
 
-impl Host for Guarded {
+impl Host for CatchPanic {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         caught(|| self.0.call(request)).unwrap_or_else(HostReply::Failed)
     }

@@ -20,12 +20,12 @@ const HOMES: [&str; 2] = ["/home/user/", "/here/"];
 const NAMED: usize = 3;
 
 /// Where the files go.
-pub(crate) struct MadeFiles {
+pub(crate) struct OutputFiles {
     path: PathBuf,
     directory: Dir,
 }
 
-impl MadeFiles {
+impl OutputFiles {
     /// Opens the directory. It is created, but not its parents.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         Ok(Self { path: path.to_owned(), directory: directory::open(path, "--files-dir")? })
@@ -98,7 +98,7 @@ impl MadeFiles {
 }
 
 /// Says on a terminal which files a run has made that are gone with it.
-pub(crate) fn tell_of_lost(runs: &[&Execution], permissions: &PermissionArgs) -> io::Result<()> {
+pub(crate) fn report_lost(runs: &[&Execution], permissions: &PermissionArgs) -> io::Result<()> {
     let mut stderr = io::stderr();
     let lost: Vec<&str> = paths(runs, permissions)
         .into_iter()

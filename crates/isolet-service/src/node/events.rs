@@ -1,4 +1,4 @@
-//! What a run of a node says while it runs: to who listens, or to nobody.
+//! The events of a run under way, from the guest's thread to the client's stream.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::traces::Traces;
 use crate::core::{Display, Kept, Listener};
 
-/// How many events of a run wait for who listens. Then the guest waits.
+/// How many events are buffered for a client. The guest waits while the buffer is full.
 const MAX_EVENTS: usize = 32;
 
-/// What a run says while it runs.
+/// An event of a run.
 #[derive(Debug)]
 pub enum Event {
     Output(Stream, String),
@@ -25,11 +25,11 @@ pub enum Event {
         tool: String,
         arguments: Value,
     },
-    /// Nobody waits for a call any more.
+    /// The call was cancelled.
     Uncall(u64),
 }
 
-/// The events of a run. When this is dropped, nobody listens any more.
+/// Receives the events of a run. Dropping it discards further events.
 pub struct Events(mpsc::Receiver<Event>);
 
 impl Events {
@@ -38,24 +38,24 @@ impl Events {
         self.0.recv().await
     }
 
-    /// Returns an event that has come already.
+    /// Returns an event that has arrived already.
     pub fn try_next(&mut self) -> Option<Event> {
         self.0.try_recv().ok()
     }
 }
 
-/// Who passes the events of a run on.
-pub(crate) struct Hears {
+/// Sends the events of a run to its stream.
+pub(crate) struct EventSender {
     sender: mpsc::Sender<Event>,
     /// The span of the run.
     run: Option<SpanContext>,
     traces: Arc<Traces>,
-    /// Counts the calls that are passed on.
+    /// Counts the calls sent to clients.
     tool_calls: Counter,
 }
 
-impl Hears {
-    /// Returns who passes the events of a run on that has this span, and what receives them.
+impl EventSender {
+    /// Creates the sender and the receiver of a run's events; `run` is its span.
     pub(crate) fn new(
         run: Option<SpanContext>,
         traces: Arc<Traces>,
@@ -65,51 +65,51 @@ impl Hears {
         (Self { sender, run, traces, tool_calls }, Events(receiver))
     }
 
-    /// Passes an event on. Waits while there are too many. Returns `false` if nobody listens.
-    fn tell(&self, event: Event) -> bool {
+    /// Sends an event, waiting while the buffer is full. Returns `false` if the receiver is gone.
+    fn send(&self, event: Event) -> bool {
         match self.sender.try_send(event) {
             Ok(()) => true,
             Err(TrySendError::Closed(_)) => false,
             Err(TrySendError::Full(event)) => {
-                // The thread may be one of those that carry out all requests.
+                // This may be a thread of the runtime that serves requests.
                 tokio::task::block_in_place(|| self.sender.blocking_send(event)).is_ok()
             }
         }
     }
 }
 
-impl Listener for Hears {
+impl Listener for EventSender {
     fn has_room(&self) -> bool {
         self.sender.capacity() > 0 || self.sender.is_closed()
     }
 
     fn output(&self, stream: Stream, text: String) {
-        self.tell(Event::Output(stream, text));
+        self.send(Event::Output(stream, text));
     }
 
     fn display(&self, display: Display) {
-        self.tell(Event::Display(display));
+        self.send(Event::Display(display));
     }
 
     fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
         let traced = self.traces.call(self.run.clone(), tool);
-        let is_told = self.tell(Event::Call { call, tool: tool.to_owned(), arguments });
-        is_told.then(|| {
+        let is_sent = self.send(Event::Call { call, tool: tool.to_owned(), arguments });
+        is_sent.then(|| {
             self.tool_calls.inc();
             Kept(Some(Box::new(traced)))
         })
     }
 
     fn uncall(&self, call: u64) {
-        // Without waiting: who is too slow learns it from the end of the run.
+        // Without waiting: if the buffer is full, the client learns it from the end of the run.
         let _ = self.sender.try_send(Event::Uncall(call));
     }
 }
 
-/// Nobody who listens.
-pub(crate) struct Nobody;
+/// Discards all events.
+pub(crate) struct NoListener;
 
-impl Listener for Nobody {
+impl Listener for NoListener {
     fn has_room(&self) -> bool {
         true
     }
