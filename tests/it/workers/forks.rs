@@ -428,22 +428,22 @@ mod random_programs_go_on_in_a_copy_and_restored_as_they_do_without_either {
 
     #[tokio::test]
     async fn first_quarter() {
-        go_on_alike_each(0..250).await;
+        Box::pin(go_on_alike_each(0..250)).await;
     }
 
     #[tokio::test]
     async fn second_quarter() {
-        go_on_alike_each(250..500).await;
+        Box::pin(go_on_alike_each(250..500)).await;
     }
 
     #[tokio::test]
     async fn third_quarter() {
-        go_on_alike_each(500..750).await;
+        Box::pin(go_on_alike_each(500..750)).await;
     }
 
     #[tokio::test]
     async fn last_quarter() {
-        go_on_alike_each(750..1000).await;
+        Box::pin(go_on_alike_each(750..1000)).await;
     }
 }
 

@@ -14,6 +14,7 @@ mod rules;
 mod tests;
 
 use std::fs;
+use std::io::{self, Write};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -120,8 +121,8 @@ pub(crate) fn run() -> Result<()> {
 
 /// Prints figures of the structure: crates, rooms, floors, arrows.
 pub(crate) fn figures() -> Result<()> {
-    print!("{}", figures::of(&files()?));
-    Ok(())
+    let text = figures::of(&files()?);
+    io::stdout().write_all(text.as_bytes()).context("standard output is closed")
 }
 
 fn complaints(files: &[SourceFile]) -> Vec<String> {
