@@ -3,8 +3,12 @@
 use deno_core::{OpState, op2};
 
 use crate::fs::{FileError, FileKind, FileReply, FileRequest, FileStat, OpenFlags};
+use crate::isolate::ops::OpError;
 use crate::isolate::state::State;
 use crate::protocol::{HostReply, HostRequest};
+
+/// The maximum length of the list of mount points: a thousand of the longest paths.
+const MAX_PATHS_BYTES: usize = 4 << 20;
 
 const ACCESS: u32 = 0o3;
 const WRITE_ONLY: u32 = 0o1;
@@ -26,9 +30,12 @@ pub(crate) fn op_isolet_mount_points(state: &OpState) -> Vec<String> {
 /// Returns the paths that these bytes contain, each ending with NUL.
 #[op2]
 #[serde]
-pub(crate) fn op_isolet_paths(#[buffer] bytes: &[u8]) -> Vec<String> {
+pub(crate) fn op_isolet_paths(#[buffer] bytes: &[u8]) -> Result<Vec<String>, OpError> {
+    if bytes.len() > MAX_PATHS_BYTES {
+        return Err(OpError::TooLarge { got: bytes.len(), limit: MAX_PATHS_BYTES });
+    }
     let paths = bytes.split(|&byte| byte == 0).filter(|path| !path.is_empty());
-    paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+    Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
 }
 
 /// Describes the file at a path. A link is not followed.
