@@ -160,7 +160,11 @@ fn put_changes(before: Option<&[u8]>, now: &[u8], out: &mut Vec<u8>) {
             continue;
         }
         changed |= 1 << nth;
-        out.extend(part.iter().zip(before).map(|(byte, before)| byte ^ before));
+        let words = part.as_chunks().0.iter().zip(before.as_chunks().0);
+        for (word, before) in words {
+            let difference = u128::from_ne_bytes(*word) ^ u128::from_ne_bytes(*before);
+            out.extend_from_slice(&difference.to_ne_bytes());
+        }
     }
     if let Some(place) = out.first_chunk_mut() {
         *place = changed.to_le_bytes();
