@@ -434,6 +434,9 @@ impl Limits {
 /// Returns a size in the largest unit of which it is a multiple.
 fn in_units(bytes: u64) -> String {
     let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    if bytes == 1 {
+        return "1 byte".to_owned();
+    }
     let unit = units.into_iter().find(|(size, _)| bytes >= *size && bytes.is_multiple_of(*size));
     unit.map_or_else(|| format!("{bytes} bytes"), |(size, name)| format!("{} {name}", bytes / size))
 }

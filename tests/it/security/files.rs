@@ -7,9 +7,9 @@ use std::path::Path;
 
 use isolet::{ErrorKind, Limits, Mount, Permissions, Session, Value};
 
-use crate::util::{Scratch, assets_dir, builder, eval, exec, raised};
+use isolet_test_support::mounted_tree::{CANARY, snapshot, world};
 
-const CANARY: &str = "canary-44c1d7";
+use crate::util::{Scratch, assets_dir, builder, eval, exec, raised};
 
 async fn with(permissions: Permissions) -> Session {
     builder().permissions(permissions).build().unwrap().session().await.unwrap()
@@ -17,36 +17,6 @@ async fn with(permissions: Permissions) -> Session {
 
 async fn mounted(mount: Mount) -> Session {
     with(Permissions::none().mount("/data", mount).unwrap()).await
-}
-
-/// Makes a directory to mount and, next to it, a secret.
-fn world(test: &str) -> (Scratch, std::path::PathBuf) {
-    let scratch = Scratch::new(test);
-    scratch.file("secret.txt", CANARY);
-    let root = scratch.path().join("data");
-    fs::create_dir_all(root.join("sub")).unwrap();
-    fs::write(root.join("a.txt"), "hello").unwrap();
-    fs::write(root.join("sub/b.txt"), "there").unwrap();
-    (scratch, root)
-}
-
-/// Returns every path of a tree, with its contents.
-fn snapshot(root: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut pending = vec![root.to_path_buf()];
-    while let Some(dir) = pending.pop() {
-        for entry in fs::read_dir(dir).unwrap() {
-            let path = entry.unwrap().path();
-            let kind = fs::symlink_metadata(&path).unwrap();
-            let contents = if kind.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
-            found.push((format!("{} {:?}", path.display(), kind.file_type()), contents));
-            if kind.is_dir() {
-                pending.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 /// B1: no link leads out of a mount, whoever created it.

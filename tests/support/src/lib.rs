@@ -10,6 +10,7 @@
 pub mod assets;
 mod child;
 mod command;
+pub mod mounted_tree;
 pub mod odd_values;
 pub mod processes;
 mod scratch;
