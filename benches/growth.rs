@@ -61,7 +61,7 @@ fn main() -> Result<()> {
 fn values(engine: &Engine, isolation: Isolation, sizes: &[usize]) -> Result<()> {
     title(
         isolation,
-        &["bytes of a value", "str in, ms", "ns/B", "str out, ms", "ns/B", "list in, ms"],
+        &["bytes", "text in, ms", "ns per byte", "text out, ms", "ns per byte", "list in, ms"],
     );
     let limits = Limits::default().max_memory_bytes(MEMORY_BYTES).max_value_bytes(VALUE_BYTES);
     let sandbox = Sandbox::builder(engine).limits(limits).build()?;
@@ -149,7 +149,13 @@ fn made_tools(count: usize) -> Vec<Tool> {
 
 /// So many mounted directories, each with a file.
 fn mounts(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> {
-    let columns = ["mounts", "session, ms", "first run, ms", "read the last, ms", "list, ms"];
+    let columns = [
+        "mounts",
+        "opening, ms",
+        "first run, ms",
+        "reading a file in the last mount, ms",
+        "listing all mounts, ms",
+    ];
     title(isolation, &columns);
     let directory = tempfile::tempdir()?;
     for &count in counts {
