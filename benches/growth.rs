@@ -99,8 +99,14 @@ fn values(engine: &Engine, isolation: Isolation, sizes: &[usize]) -> Result<()> 
 
 /// So many tools of a sandbox, and so many in a module.
 fn tools(engine: &Engine, isolation: Isolation, counts: &[usize]) -> Result<()> {
-    let columns =
-        ["tools", "session, ms", "first run, ms", "run, ms", "call, ms", "in a module, ms"];
+    let columns = [
+        "tools",
+        "opening, ms",
+        "first run, ms",
+        "a run, ms",
+        "a call, ms",
+        "first call in a module, ms",
+    ];
     title(isolation, &columns);
     for &count in counts {
         let sandbox = Sandbox::builder(engine);
