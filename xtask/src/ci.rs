@@ -2,8 +2,9 @@
 
 use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
+use std::thread;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::process::Profile;
 use crate::steps::{Step, Times};
@@ -17,10 +18,16 @@ const BEFORE: [Step; 5] = [
     ("clippy", clippy),
 ];
 
+/// The build, and downloads for the tests of the Python package.
+const PREPARATION: [Step; 1] = [("set-up", || beside(test::environments, test::prepare))];
+
 const AFTER: [Step; 5] = [
     ("hosts", || hosts::run(&[])),
     ("science", || test::science(&[])),
-    ("python", || test::python_package(&[])),
+    // The one waits a lot, and the other computes.
+    ("python, and the build of the fuzz targets", || {
+        beside(fuzz::build_all, || test::python_package(&[]))
+    }),
     ("fuzz", || fuzz::run(&[])),
     ("doc", doc),
 ];
@@ -29,15 +36,20 @@ const AFTER: [Step; 5] = [
 /// slowest tests.
 pub(crate) fn run() -> Result<ExitCode> {
     junit::clear()?;
-    let steps: Vec<Step> = [&BEFORE[..], &test::PREPARATION, &test::ALL, &AFTER]
-        .into_iter()
-        .flatten()
-        .copied()
-        .collect();
+    let steps: Vec<Step> =
+        [&BEFORE[..], &PREPARATION, &test::ALL, &AFTER].into_iter().flatten().copied().collect();
     let mut times = Times::default();
     let code = times.run(&steps)?;
     eprintln!("{}\n{}", times.table(), junit::slowest()?);
     Ok(code)
+}
+
+/// Does `other` beside `step`. Fails if either does.
+fn beside(other: fn() -> Result<()>, step: impl FnOnce() -> Result<ExitCode>) -> Result<ExitCode> {
+    let other = thread::spawn(other);
+    let code = step();
+    other.join().unwrap_or_else(|_| bail!("a thread panicked"))?;
+    code
 }
 
 /// The fuzz targets are a separate workspace.

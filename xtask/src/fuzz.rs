@@ -95,6 +95,11 @@ impl Asked {
     }
 }
 
+/// Builds all targets.
+pub(crate) fn build_all() -> Result<()> {
+    build(&targets()?).map(drop)
+}
+
 /// Returns the names of the targets, which are those of their files.
 fn targets() -> Result<Vec<String>> {
     let dir = process::root().join("fuzz/fuzz_targets");

@@ -9,7 +9,7 @@ pub(crate) const MAX_CROSSING_DEPTH: usize = 100;
 /// The format stores lengths in 31 bits.
 const MAX_LENGTH: usize = i32::MAX as usize;
 
-/// Returns how many bytes [`encode`](super::marshal::encode) writes for `value`.
+/// Returns how many bytes `value` has in the format in which it crosses to the guest.
 #[must_use]
 pub fn encoded_len(value: &Value) -> u64 {
     let mut bytes = own_len(value);

@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
-pub(crate) use self::package::{run as python_package, trl};
+pub(crate) use self::package::{environments, run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
 use crate::process::{self, Profile};
 use crate::steps::{Step, Times};
@@ -28,7 +28,7 @@ pub(crate) const ALL: [Step; 5] = [
     ("examples", examples),
 ];
 
-fn prepare() -> Result<ExitCode> {
+pub(crate) fn prepare() -> Result<ExitCode> {
     python::ensure()?;
     setup::run()?;
     Ok(ExitCode::SUCCESS)

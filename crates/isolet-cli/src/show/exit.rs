@@ -60,7 +60,7 @@ pub(crate) fn failure(error: &anyhow::Error) -> ExitCode {
     })
 }
 
-/// Prints an error as [`report`] does, or as a JSON object on standard output if `asked` is set.
+/// Prints an error as [`report()`] does, or as a JSON object on standard output if `asked` is set.
 pub(crate) fn report_as(error: &anyhow::Error, asked: bool) -> ExitCode {
     if !asked || is_broken_pipe(error) {
         return report(error);
