@@ -42,6 +42,8 @@ fn cargo_deny() -> Result<PathBuf> {
         eprintln!("installing cargo-deny {CARGO_DENY} with cargo");
         let mut cargo = process::cargo();
         cargo.args(["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--debug"]);
+        // Nobody debugs it, and information for that is a part of the time.
+        cargo.env("CARGO_PROFILE_DEV_DEBUG", "false");
         process::check(cargo.args(["--quiet", "--force", "--root"]).arg(&dir))?;
         let is_here = process::is_version(&program, CARGO_DENY);
         ensure!(is_here, "cargo did not bring cargo-deny {CARGO_DENY}");
