@@ -186,7 +186,7 @@ impl ServerConfig {
         self
     }
 
-    /// Denies the tools whose names match a glob, whatever other rules say.
+    /// Denies the tools whose names match a glob. Overrides all other rules.
     pub fn deny(mut self, glob: impl Into<String>) -> Self {
         self.deny.push(glob.into());
         self
@@ -267,7 +267,7 @@ impl ServerConfig {
     pub(super) fn accepted_key(&self) -> String {
         // The form of lists has quotes and escapes, so that two are never the same text.
         let rules = format!("{:?} {} {:?}", self.globs(), self.trust_hints, self.max_calls);
-        // What the file says can start a program, too: by `LD_PRELOAD`, `NODE_OPTIONS`.
+        // Variables that the file sets can start a program, too: `LD_PRELOAD`, `NODE_OPTIONS`.
         let variables = match &self.transport {
             Transport::Stdio { env_file: Some(file), .. } => {
                 let path = file.fill(&self.environment).map(|filled| filled.text);
@@ -284,7 +284,7 @@ impl ServerConfig {
         self.digest(true)
     }
 
-    /// Returns the key of the server, whatever its secrets and its environment are.
+    /// Returns the key of the server, which does not depend on its secrets and its environment.
     pub(crate) fn identity(&self) -> String {
         self.digest(false)
     }
@@ -325,8 +325,8 @@ impl ServerConfig {
         hasher.finalize().to_hex()[..32].to_owned()
     }
 
-    /// Reads the files and runs the commands that the configuration names. Blocks. What is secret
-    /// goes to `redactor` as well, also if this fails.
+    /// Reads the files and runs the commands that the configuration names. Blocks. Adds the secrets
+    /// to `redactor`, also if this fails.
     pub(crate) fn reach(&self, redactor: &mut Redactor) -> Result<Reached, String> {
         let environment = &self.environment;
         let mut fill = |template: &Template, name: Option<&str>| -> Result<String, String> {

@@ -1,4 +1,4 @@
-//! What each run may spend on a language model.
+//! The budget of each run for a language model.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use isolet::ToolContext;
 use isolet::ToolError;
 use isolet::internals::lock;
 
-/// How many sessions are remembered. Beyond that, the oldest are forgotten.
+/// The most sessions that are remembered. Beyond that, the oldest are forgotten.
 const MAX_SESSIONS: usize = 10_000;
 
 /// About how many bytes of text a token has.

@@ -1,5 +1,5 @@
-//! The arguments of a call, as models and clients send them: an empty text or `"null"` for what is
-//! left out, numbers as texts, and keys that a client adds to every call.
+//! The arguments of a call, as models and clients send them: an empty text or `"null"` for an
+//! omitted one, numbers as texts, and keys that a client adds to every call.
 
 use std::time::Duration;
 

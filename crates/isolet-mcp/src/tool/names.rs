@@ -42,7 +42,7 @@ pub(crate) fn modules<'a>(servers: impl IntoIterator<Item = &'a str>) -> Vec<Str
 }
 
 /// Returns a name of Python for each original name. Collisions are resolved in the order of the
-/// sorted originals, whatever the order here is.
+/// sorted originals, independent of the order of the argument.
 pub(crate) fn assign(originals: &[&str]) -> Vec<String> {
     let mut order: Vec<usize> = (0..originals.len()).collect();
     // A name that needs no change keeps itself, so it comes first.

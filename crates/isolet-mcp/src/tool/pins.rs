@@ -22,7 +22,7 @@ struct Pins {
     tools: BTreeMap<String, String>,
 }
 
-/// What has changed since the user accepted a server's tools.
+/// The changes since the user accepted a server's tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PinDiff {

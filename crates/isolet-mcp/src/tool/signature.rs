@@ -12,7 +12,7 @@ use isolet::{Param, ToolError, ToolSpec, TypeHint};
 /// The maximum number of parameters of a tool.
 const MAX_PARAMS: usize = 200;
 
-/// How much a schema may be unfolded by its references, in nodes. A larger one is `Any`.
+/// The most nodes to which a schema may unfold by its references. A larger one is `Any`.
 const MAX_NODES: usize = 5_000;
 
 /// The maximum length of the text about a parameter, in characters.
@@ -21,7 +21,7 @@ const PARAM_CHARS: usize = 400;
 /// The name of the parameter that takes further arguments, if none of the tool's own has it.
 const MORE: &str = "arguments";
 
-/// What Python sees of a tool, and the way back.
+/// The signature of a tool in Python, and the way back to the tool's own names.
 #[derive(Clone, Debug)]
 pub(crate) struct Signature {
     pub(crate) spec: ToolSpec,

@@ -1,5 +1,5 @@
-//! What is known about a server without asking it: its tools, and what their results were like.
-//! Kept on disk, so that listing tools starts no server.
+//! The cached facts about a server, available without asking it: its tools, and the shapes of their
+//! results. Kept on disk, so that listing tools starts no server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const FORMAT: u32 = 2;
 /// The maximum number of tools whose results are remembered.
 const MAX_SHAPES: usize = 1_000;
 
-/// Whether a server has the handshake of the older protocol.
+/// The protocol of a server: the older one with a handshake, or the newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Era {
     Legacy,

@@ -32,7 +32,7 @@ const LAST_EVENT: &str = "last-event-id";
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// How much of an error's body its message shows.
+/// The most bytes of an error's body that its message shows.
 const SHOWN_BYTES: usize = 500;
 
 type Failure = StreamableHttpError<io::Error>;
@@ -145,7 +145,7 @@ impl StreamableHttpClient for HttpClient {
             Some(answer) if status.is_success() => {
                 return Ok(StreamableHttpPostResponse::Json(answer, new_session));
             }
-            // What is no answer of JSON-RPC, such as a proxy's, is shown as it is.
+            // An answer that is no JSON-RPC, such as a proxy's, is shown as it is.
             Some(answer @ JsonRpcMessage::Error(_))
                 if has_error(&body) && (session.is_some() || *asked != RequestKind::Discovery) =>
             {
