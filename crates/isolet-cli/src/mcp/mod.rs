@@ -112,7 +112,7 @@ pub(crate) struct McpArgs {
 }
 
 impl McpArgs {
-    /// Whether it is asked for something else than to serve.
+    /// Returns `true` if a subcommand is given, so that the command does not serve.
     pub(crate) fn is_chore(&self) -> bool {
         self.action.is_some()
     }
@@ -197,7 +197,7 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
     if let Some(log) = log {
         log.end();
     }
-    // A thread may be in a run that goes on for a while. The workers end with this process.
+    // A thread may be in a run that takes long to end. The workers end with this process.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }

@@ -151,7 +151,7 @@ impl ServerArgs {
             .max_answer_bytes(usize::try_from(self.max_answer).unwrap_or(usize::MAX))
             .on_log(|server, line| {
                 let line = terminal::for_stderr(line).into_owned();
-                // If standard error is closed, nobody can be told.
+                // If standard error is closed, the line is lost.
                 let _ = writeln!(std::io::stderr(), "[{server}] {line}");
             });
         for pattern in &self.deny_tool {

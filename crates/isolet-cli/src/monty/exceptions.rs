@@ -1,4 +1,4 @@
-//! What an exception consists of besides its message, for the guest's half and from it.
+//! Translates the parts of an exception besides its message, for the guest's half and from it.
 
 use isolet::Value;
 

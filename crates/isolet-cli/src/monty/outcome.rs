@@ -1,4 +1,4 @@
-//! What became of a feed, as the client is told.
+//! Turns the outcome of a feed into the event for the client.
 
 use isolet::{Error, Execution, Outcome, PyException, Termination, Value};
 
