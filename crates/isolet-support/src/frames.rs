@@ -10,13 +10,14 @@ pub const MAX_BYTES: usize = 1 << 30;
 /// The length of a frame's length, in bytes.
 const HEAD: usize = 4;
 
-/// How much memory a frame gets before any of it has arrived.
+/// The bytes of memory that a frame gets before any of it has arrived.
 const CHUNK: usize = 64 << 10;
 
-/// How much of a frame is written at a time.
+/// The most bytes of a frame that are written at a time.
 const WRITE_BYTES: usize = 128 << 10;
 
-/// How much memory is kept for the next frames. Fresh memory takes longer than reading into it.
+/// The bytes of memory that are kept for the next frames. Fresh memory takes longer than reading
+/// into it.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// Reads frames, and nothing beyond the one that is asked for.

@@ -10,7 +10,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// How much of both ends of a line that is too long is kept, to find the number of its request.
+/// The bytes that are kept of both ends of a line that is too long, to find the number of its
+/// request.
 const ENDS: usize = 256;
 
 /// The size of the buffer that stays between messages.
@@ -147,7 +148,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Duplex<R, W> 
     pub fn refuse(&mut self, answer: Vec<u8>) {
         let to = Arc::clone(&self.write);
         self.refusing = Some(tokio::spawn(async move {
-            // That the peer is gone shows itself when it is read or written to next.
+            // If the peer is gone, the next read or write reports it.
             let _ = write(&to, answer).await;
         }));
     }
@@ -216,7 +217,7 @@ fn unit(text: &[u8], at: usize) -> Option<u16> {
     digits.iter().try_fold(0, digit)
 }
 
-/// What the outermost object of a message says, whether the rest of it can be read or not.
+/// The keys of a message's outermost object, also if the rest of it cannot be read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     pub id: Option<RequestId>,
@@ -260,7 +261,7 @@ impl Outline {
     /// Returns the outline of a message of which only the ends are known.
     pub fn of_ends(start: &[u8], end: &[u8]) -> Self {
         let mut outline = Self::of(start);
-        // What is outermost at the end follows the last bracket that closes something else.
+        // The outermost keys at the end follow the last bracket that closes something else.
         let end = end.trim_ascii_end().strip_suffix(b"}").unwrap_or_default();
         let close = end.iter().rposition(|byte| matches!(byte, b'}' | b']' | b'{' | b'['));
         let tail = close.map_or(end, |at| &end[at + 1..]);

@@ -13,7 +13,7 @@ const PORTION_BYTES: usize = 128 << 10;
 /// The body of an answer, and what is kept until it was written.
 pub(super) struct Portions<B, K> {
     body: B,
-    /// What the body has given and the connection has not had yet.
+    /// The bytes that the body has given and the connection has not taken yet.
     rest: Bytes,
     /// Set after a portion, until others had their turn.
     pauses: bool,
