@@ -60,7 +60,8 @@ impl<R: Read> Input<R> {
     fn fill(&mut self, length: usize) -> io::Result<usize> {
         let mut filled = 0;
         while filled < length {
-            // Memory for what has arrived and as much again, not for the length that it claims.
+            // Memory for the bytes that have arrived and as much again, not for the length that the
+            // frame claims.
             let end = length.min((2 * filled).max(CHUNK));
             if self.buffer.len() < end {
                 self.buffer.resize(end, 0);

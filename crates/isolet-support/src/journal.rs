@@ -170,7 +170,8 @@ fn failed(file: &File, bytes: &[u8], rest: &[u8], pieces: u32, error: io::Error)
     Failed { error, is_torn }
 }
 
-/// Removes from the end of a log what was just appended, unless somebody else has appended since.
+/// Removes the entry just appended from the end of a log, unless another process has appended
+/// since.
 fn take_back(mut file: &File, written: usize) -> bool {
     let (Ok(end), Ok(of)) = (file.stream_position(), file.metadata()) else { return false };
     let Some(before) = end.checked_sub(written.try_into().unwrap_or(u64::MAX)) else {

@@ -1,5 +1,5 @@
-//! Messages of JSON-RPC as peers really send them. What cannot be read has an answer all the same:
-//! here is how to find out to what.
+//! Messages of JSON-RPC as peers really send them. Even an unreadable message gets an answer: this
+//! module finds the request that it belongs to.
 
 use std::io;
 use std::sync::Arc;
@@ -48,7 +48,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { read, assembly: Assembly::new(max_bytes) }
     }
 
-    /// Reads a line. Returns `None` at the end of the stream. What precedes that is a line, too.
+    /// Reads a line. Returns `None` at the end of the stream. The last line need not end with a
+    /// newline.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.read.fill_buf().await?;
@@ -69,7 +70,8 @@ impl Assembly {
         Self { line: Vec::new(), end: None, bytes: 0, max_bytes }
     }
 
-    /// Takes from what has arrived. Returns how many bytes, and the line that they end.
+    /// Takes the next line from the bytes that have arrived. Returns how many bytes it took, and
+    /// the line that they end.
     pub fn push(&mut self, available: &[u8]) -> (usize, Option<Line>) {
         let newline = available.iter().position(|byte| *byte == b'\n');
         let taken = &available[..newline.unwrap_or(available.len())];
@@ -94,7 +96,7 @@ impl Assembly {
         (consumed, newline.map(|_| self.take()))
     }
 
-    /// Returns what precedes the end of the stream and has no end of a line.
+    /// Returns the last line of the stream, if it has no newline.
     pub fn rest(&mut self) -> Option<Line> {
         let is_rest = !self.line.is_empty() || self.end.is_some();
         is_rest.then(|| self.take())
@@ -284,7 +286,7 @@ impl Outline {
             match byte {
                 b'"' => {
                     let end = after_string(text, at);
-                    // Whatever precedes it, such as no comma.
+                    // This also takes a key that no comma precedes.
                     let rest = text[end..].trim_ascii_start();
                     if depth == 1 && rest.first() == Some(&b':') {
                         self.note(&text[at..end], rest);

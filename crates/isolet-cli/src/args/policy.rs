@@ -1,4 +1,4 @@
-//! The options that say what a sandbox is made of.
+//! The options that define a sandbox.
 
 use std::path::Path;
 use std::time::Duration;

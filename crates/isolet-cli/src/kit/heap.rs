@@ -7,8 +7,8 @@ const LARGE_BYTES: libc::c_int = 1 << 20;
 /// Has large blocks go back to the system at once when they are freed: bodies, values, answers.
 ///
 /// Otherwise glibc keeps those of each thread, and more of them the larger the largest was, so that
-/// a server that was busy once holds several times what it needs, for good. A server on standard
-/// input and output has one client, and is quicker with what it keeps. Called while there is one
+/// a server that was busy once keeps several times the memory that it needs. A server on standard
+/// input and output has one client, and is quicker with the kept memory. Called while there is one
 /// thread.
 pub(crate) fn give_back_large_blocks() {
     #[cfg(target_env = "gnu")]

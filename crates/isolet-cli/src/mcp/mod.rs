@@ -127,7 +127,7 @@ impl McpArgs {
         })
     }
 
-    /// Returns what the server is made of, and the log of `--audit`.
+    /// Returns the settings of the server, and the log of `--audit`.
     fn settings(mut self, assets: Option<&Path>) -> Result<(Settings, Option<Arc<Journal>>)> {
         let log = self.policy.permissions.open_journal()?;
         let on_call = log
@@ -202,7 +202,7 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Tells a person who has started the server by hand what it is for.
+/// Explains the server to a person who has started it by hand.
 fn tell_a_person() -> Result<()> {
     if std::io::stdin().is_terminal() {
         writeln!(

@@ -56,7 +56,7 @@ pub(super) fn client(name: &str) -> Result<Client, String> {
     })
 }
 
-/// Returns what a server is, in one line for a terminal. It may be a stranger's.
+/// Describes a server in one line for a terminal. The text may be a stranger's.
 fn shown(server: &ServerConfig) -> String {
     let mut text = format!("{}: {}", server.name(), server.shown());
     let settings = server.settings();
@@ -67,7 +67,7 @@ fn shown(server: &ServerConfig) -> String {
 }
 
 impl ServerArgs {
-    /// Accepts the servers of `--import`, after telling what they are.
+    /// Accepts the servers of `--import`, after showing them.
     pub(super) fn accept_imported(&self) -> Result<()> {
         let config = self.imported(&environment())?;
         for server in config.unaccepted(None)? {

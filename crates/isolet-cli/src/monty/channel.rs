@@ -10,7 +10,7 @@ use super::messages::events::ChildEvent;
 use super::messages::requests::{ParentRequest, Request};
 use isolet_support::frames::{self, Frame, Input};
 
-/// The longest event, in bytes: what clients read.
+/// The longest event that clients read, in bytes.
 pub(super) const MAX_EVENT_BYTES: usize = 256 << 20;
 
 /// The most requests that wait for their turn. A client that sends more waits until they are read.

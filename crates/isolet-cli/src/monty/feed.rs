@@ -1,4 +1,4 @@
-//! A feed: code that runs, and the client's answers to what it asks for.
+//! A feed: code that runs, and the client's answers to its questions.
 
 use std::io;
 use std::time::Duration;

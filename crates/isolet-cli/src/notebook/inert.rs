@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
-/// The head of a frame, as in the Python package: nothing is loaded but what is in the page.
+/// The head of a frame, as in the Python package: the page loads nothing from outside of itself.
 const HEAD: &str = include_str!("frame_head.html");
 
 /// Elements that reach other hosts beside that policy.
@@ -288,7 +288,7 @@ fn is_inert_svg(picture: &str) -> bool {
             leads.iter().any(|lead| rest.starts_with(lead))
         })
     };
-    // matplotlib names what it has made by an address that ends so.
+    // matplotlib marks its pictures by an address with this end.
     let picture_has = |word: &&str| picture.replace("/stillimage", "").contains(*word);
     !LOADING.iter().any(picture_has) && all_are("href", &["=\"#", "='#"]) && all_are("url(", &["#"])
 }

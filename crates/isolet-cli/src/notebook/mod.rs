@@ -67,8 +67,8 @@ impl Notebook {
         Ok(Self { name: name.to_owned(), cells, contents })
     }
 
-    /// Runs `first`, which sets the session up, then each cell until one fails, and finally what
-    /// ends a program.
+    /// Runs `first`, which sets the session up, then each cell until one fails, and finally the
+    /// steps that end a program.
     pub(crate) fn play(&mut self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
         let mut played = Played::default();
         let mut is_alive = runner.run(first, &mut played)?.session_alive();

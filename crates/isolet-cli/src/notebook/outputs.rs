@@ -1,4 +1,4 @@
-//! Gathers what a cell writes, displays and raises, as Jupyter's format has it.
+//! Gathers the output, displays and exceptions of a cell in Jupyter's format.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

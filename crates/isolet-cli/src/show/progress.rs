@@ -45,8 +45,8 @@ impl Progress {
     }
 }
 
-/// Does some work, and says what it is on a line of standard error once it takes longer than a
-/// second. For programs that others start, whose standard error may be a log.
+/// Does some work, and names it on a line of standard error once it takes longer than a second. For
+/// programs that others start, whose standard error may be a log.
 pub(crate) fn said<T>(what: &str, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();

@@ -1,4 +1,4 @@
-//! Shows what a run displays: pictures on a terminal that can draw them, tables drawn on any,
+//! Shows the displays of a run: pictures on a terminal that can draw them, tables drawn on any,
 //! everything else as text or as files.
 
 use std::io::{self, IsTerminal, Write};

@@ -218,7 +218,7 @@ impl ServerConfig {
 
     /// Believes the server's `readOnlyHint`: such tools need no approval.
     ///
-    /// Default: off, because a server can say what it likes.
+    /// Default: off, because a server can claim anything.
     pub fn trust_hints(mut self) -> Self {
         self.trust_hints = true;
         self
@@ -236,7 +236,7 @@ impl ServerConfig {
         self.disabled
     }
 
-    /// Returns what a person should see before the server is used: its command, without the values
+    /// Returns the text to show a person before the server is used: its command, without the values
     /// of variables, or the origin of its URL.
     #[must_use]
     pub fn shown(&self) -> String {
@@ -252,7 +252,7 @@ impl ServerConfig {
         }
     }
 
-    /// Returns what else a person should see before the server is used: the names of variables and
+    /// Returns further text to show a person before the server is used: the names of variables and
     /// headers that the configuration sets, and which tools it allows without a question.
     #[must_use]
     pub fn settings(&self) -> Vec<String> {
@@ -263,7 +263,7 @@ impl ServerConfig {
         named.keys().cloned().chain(allowed).chain(trusted).collect()
     }
 
-    /// Returns the key of what the user accepts: the server, and its rules.
+    /// Returns the key of the user's acceptance: the server, and its rules.
     pub(super) fn accepted_key(&self) -> String {
         // The form of lists has quotes and escapes, so that two are never the same text.
         let rules = format!("{:?} {} {:?}", self.globs(), self.trust_hints, self.max_calls);
@@ -279,7 +279,7 @@ impl ServerConfig {
         blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
     }
 
-    /// Returns the key of everything that decides what the server is.
+    /// Returns the key of everything that identifies the server.
     pub(crate) fn key(&self) -> String {
         self.digest(true)
     }

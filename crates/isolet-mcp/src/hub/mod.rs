@@ -78,8 +78,8 @@ pub struct ToolInfo {
     pub python_name: String,
     /// The signature in Python, as in `get_sum(a: float, b: float)`.
     pub signature: String,
-    /// The first paragraph of the description, at most 200 characters, without what a reader does
-    /// not see.
+    /// The first paragraph of the description, at most 200 characters, without invisible
+    /// characters.
     pub summary: String,
     /// The whole docstring, at most 2,000 characters of description.
     pub doc: String,
@@ -216,7 +216,7 @@ impl Hub {
         })
     }
 
-    /// Returns what has changed since the user accepted a server's tools. Asks the server.
+    /// Returns the changes since the user accepted a server's tools. Asks the server.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl Hub {
         Ok(diff)
     }
 
-    /// Forgets what was approved for a session that has ended.
+    /// Forgets the approvals for a session that has ended.
     pub fn forget_session(&self, session_id: u64) {
         self.0.grants.forget(session_id);
     }

@@ -90,7 +90,7 @@ impl Rule {
         &self.pattern
     }
 
-    /// Returns what the rule says.
+    /// Returns the verdict of the rule.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.verdict
@@ -113,7 +113,7 @@ pub enum DecidedBy {
     Approver,
     /// The approver had allowed the tool for the run or the session.
     Earlier,
-    /// The tool is not what was accepted.
+    /// The tool differs from the accepted one.
     Pin,
     /// The run has made as many calls as it may.
     Limit,
@@ -206,7 +206,7 @@ impl<F: Fn(Ask) -> Decision + Send + Sync> Approver for F {
     }
 }
 
-/// Returns what the rules say about a tool, with its names of the server and of Python.
+/// Returns the verdict of the rules on a tool, with its names of the server and of Python.
 pub(crate) fn decide(
     server: &ServerConfig,
     rules: &[Rule],
@@ -296,7 +296,7 @@ impl Grants {
         })
     }
 
-    /// Remembers what was decided about the tool.
+    /// Remembers a decision about the tool.
     pub(crate) fn add(&self, ask: &Ask, decision: &Decision) {
         let key = || (ask.server.clone(), ask.tool.clone());
         self.with(ask.session.id(), ask.run_id, |session| match decision {

@@ -75,7 +75,7 @@ impl Budget {
 }
 
 impl Charge<'_> {
-    /// Notes what the call has cost in the end.
+    /// Adds the final cost of a call.
     pub(super) fn spent(&self, answer: &Answer) {
         let mut runs = lock(&self.budget.runs);
         let Some(spent) = runs.get_mut(&self.session).filter(|spent| spent.run == self.run) else {

@@ -18,10 +18,10 @@
 //!
 //! * `llm_query(prompt)` returns the answer, a `str`.
 //! * `llm_query(prompt, schema={...})` asks for JSON of this JSON Schema and returns the value. An
-//!   answer that is no JSON raises `ValueError`. Whether the value fits the schema is the model's
-//!   matter.
+//!   answer that is no JSON raises `ValueError`. isolet does not check the value against the
+//!   schema.
 //! * `llm_query.map(prompts)` asks side by side, and `await llm_query(...)` works.
-//! * What goes wrong raises `RuntimeError` (the model, an exhausted budget), `TimeoutError` or
+//! * Failures raise `RuntimeError` (the model, an exhausted budget), `TimeoutError` or
 //!   `ConnectionError`, which the code can catch.
 
 mod budget;
@@ -53,7 +53,7 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// The most values of an answer that is JSON. No model writes as many.
 const MAX_ANSWER_VALUES: usize = 100_000;
 
-/// A language model, and what the guest may spend on it.
+/// A language model, and the guest's budget for it.
 #[derive(Clone)]
 #[must_use]
 pub struct Llm {
@@ -81,8 +81,8 @@ struct Answer {
 impl Llm {
     /// Makes a model that is a program: it gets the prompt on its standard input and writes the
     /// answer to its standard output. It runs as the user, once for each call, with the environment
-    /// of this process, and is **not** sandboxed. An exit status other than 0 is an error with what
-    /// it has written to standard error.
+    /// of this process, and is **not** sandboxed. An exit status other than 0 is an error with the
+    /// text of its standard error.
     pub fn command<S: Into<String>>(
         program: impl Into<String>,
         args: impl IntoIterator<Item = S>,

@@ -261,7 +261,7 @@ pub(super) fn form(questions: &[Question]) -> Result<ElicitRequestParams, serde_
     })
 }
 
-/// Reads what the user has answered.
+/// Reads the answer of the user.
 pub(super) fn decision(answer: &ElicitResult) -> Decision {
     let no = |reason: &str| Decision::No(reason.to_owned());
     match answer.action {

@@ -1,4 +1,4 @@
-//! Reads what clients send. What cannot be read has an answer that says why.
+//! Reads what clients send, and answers invalid messages with the reason.
 
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, InitializeRequestParams,
@@ -145,7 +145,7 @@ fn checked(message: ClientJsonRpcMessage) -> Incoming {
         let params = custom.params.take().unwrap_or_else(|| json!({}));
         let reason = match custom.method.as_str() {
             "tools/call" => match with_object(params) {
-                // Whatever else there is goes through the same door.
+                // The message is parsed again with these parameters.
                 Ok(params) => {
                     let anew = json!({
                         "jsonrpc": "2.0", "id": request.id,

@@ -67,8 +67,8 @@ pub(super) struct Interpreter {
 }
 
 impl Interpreter {
-    /// Ends the session in good order. What it has written to files of the host and not closed is
-    /// kept.
+    /// Ends the session in good order: files of the host that it has not closed keep what it has
+    /// written.
     fn close(&mut self) {
         if !self.files.is_empty() {
             self.session.end_program();
@@ -166,7 +166,7 @@ impl Python {
         self.hub.as_ref()
     }
 
-    /// Returns what the list of tools says, which is the same for as long as the server runs.
+    /// Returns the facts of the list of tools, which do not change while the server runs.
     pub(super) async fn facts(&self) -> &Facts {
         self.facts.get_or_init(|| self.find_facts()).await
     }
@@ -294,7 +294,7 @@ impl Python {
             (store.clone(), in_use.owner().to_owned(), in_use.handle().to_owned());
         let kept = spawn_blocking(move || {
             store.keep(&owner, &handle, &mut turn.session)?;
-            // To be saved, the guest has written what was in the buffers of its files.
+            // Saving has made the guest flush the buffers of its files.
             turn.write_back();
             Ok(turn)
         });

@@ -219,7 +219,7 @@ impl<'a> Parts<'a> {
         format!("{head}\n[... {left_out} characters left out{whole} ...]\n{tail}")
     }
 
-    /// Returns the text of what was displayed, and the pictures.
+    /// Returns the text of the displays, and the pictures.
     fn displays(&mut self, execution: &Execution) -> (String, Vec<ContentBlock>) {
         let (mut text, mut images) = (String::new(), Vec::new());
         for display in execution.displays() {

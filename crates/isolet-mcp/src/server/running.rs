@@ -1,4 +1,4 @@
-//! A run under way: its thread, its cancellation, and what it asks its user.
+//! A run under way: its thread, its cancellation, and its questions to the user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

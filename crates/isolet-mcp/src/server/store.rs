@@ -142,8 +142,8 @@ impl Store {
         self.open.remove_file(name(owner, handle)).is_ok()
     }
 
-    /// Removes what has slept for too long, what takes more than there is room for, and what ended
-    /// servers have left behind.
+    /// Removes sessions that have slept for too long, those that exceed the size limit, and files
+    /// that ended servers have left behind.
     pub(super) fn trim(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let mut sleeping = Vec::new();

@@ -1,8 +1,8 @@
 //! The tools of the server, as clients list them: the same ones in the same order for everybody.
 //!
 //! The schemas of arguments have no other keywords than `type`, `description`, `properties` and
-//! `required`: clients hand them to models whose functions know few others, such as Gemini's. What
-//! a schema does not say, the code checks.
+//! `required`: clients hand them to models whose functions know few others, such as Gemini's. The
+//! code checks all else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,8 +130,8 @@ fn end_of_sessions(facts: &Facts) -> String {
     format!("A session ends {unused}when newer ones need its place (at most {most}).")
 }
 
-/// Returns what the code may call, within a budget: signatures if they fit, else names, else how
-/// many there are.
+/// Describes the functions that the code may call, within a budget: by signatures if they fit, else
+/// by names, else by their number.
 fn catalogue(servers: &[ServerFacts]) -> String {
     let mut text = String::from(
         "\n\nThe code may call the tools of other servers as functions, each server a module: \

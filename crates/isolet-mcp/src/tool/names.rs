@@ -9,7 +9,7 @@ use isolet::internals::is_identifier;
 const MAX_CHARS: usize = 64;
 
 /// The modules of Python's standard library. A server of such a name becomes `mcp_NAME`, so that
-/// `import time` stays what it was.
+/// `import time` keeps its meaning.
 const STDLIB: &str = "\
     abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop \
     base64 bdb binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd \

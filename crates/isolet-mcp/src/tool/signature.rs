@@ -30,7 +30,7 @@ pub(crate) struct Signature {
     more: Option<String>,
     /// The result is in an envelope, as [`WRAPPED`] says.
     pub(crate) is_wrapped: bool,
-    /// The server says what the results are.
+    /// The server defines the shape of results.
     pub(crate) has_output: bool,
 }
 
@@ -59,7 +59,7 @@ impl Signature {
             if !omits_none {
                 required.push(param.hint(hint));
             } else if let Some(default) = default {
-                // `None` stands for what was not passed, as Python's programs have it.
+                // `None` stands for an argument that was not passed, as in Python's programs.
                 param = param.hint(hint.or_none());
                 optional.push(param.display_default(value::value(default.clone())));
             } else {
@@ -95,7 +95,8 @@ impl Signature {
         Self { spec, params, more, is_wrapped, has_output }
     }
 
-    /// Converts the arguments of a call, which were bound and checked, to what the server takes.
+    /// Converts the arguments of a call, which were bound and checked, to the server's names and
+    /// values.
     pub(crate) fn arguments(&self, bound: Value) -> Result<Map<String, Json>, ToolError> {
         let refuse = |reason: String| {
             let text = format!("{}() {reason}", self.spec.name());

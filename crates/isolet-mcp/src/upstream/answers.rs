@@ -22,7 +22,7 @@ const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// some hundred times the two bytes that it has in JSON.
 const BYTES_PER_VALUE: usize = 8;
 
-/// The longest line that is kept until it is known what it answers.
+/// The longest line that is kept until its request is known.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads the messages of one server.
@@ -319,7 +319,7 @@ fn parse(text: Vec<u8>, max_bytes: usize) -> Result<ServerJsonRpcMessage, String
     }
 }
 
-/// Returns an answer with what it lacks.
+/// Returns an answer with its missing fields added.
 fn completed(mut object: Map<String, Json>) -> Json {
     if object.contains_key("method") {
         return Json::Object(object);

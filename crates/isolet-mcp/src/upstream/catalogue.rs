@@ -98,7 +98,7 @@ impl Shelf {
         is_new
     }
 
-    /// Remembers what a result was like. Returns `true` if the file has to be written.
+    /// Remembers the shape of a result. Returns `true` if the file has to be written.
     pub(crate) fn saw(&self, tool: &str, result: &Value) -> bool {
         let shape = Shape::of(result);
         let mut known = lock(&self.known);
@@ -125,7 +125,7 @@ impl Shelf {
         }
     }
 
-    /// Returns what has changed since the tools were accepted.
+    /// Returns the changes since the tools were accepted.
     pub(crate) fn diff(&self) -> Arc<PinDiff> {
         Arc::clone(&lock(&self.known).diff)
     }

@@ -211,7 +211,7 @@ async fn whole(response: Response<Body>, max_size: usize) -> Result<Bytes, Failu
     body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size })
 }
 
-/// Returns the error that shows what a server said instead of an answer.
+/// Returns the error that shows the text that a server sent instead of an answer.
 fn unexpected(status: StatusCode, body: &[u8]) -> Failure {
     let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {shown}")))

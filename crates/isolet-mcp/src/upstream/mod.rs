@@ -189,7 +189,7 @@ impl Upstream {
         })
     }
 
-    /// Refuses a tool that is not what the user has accepted.
+    /// Refuses a tool that differs from the one that the user has accepted.
     pub(crate) fn check_pins(&self, tool: &str) -> Result<(), ToolError> {
         let Some(reason) = self.shelf.diff().refuses(tool) else { return Ok(()) };
         let server = self.config.name();
@@ -204,7 +204,7 @@ impl Upstream {
         ))
     }
 
-    /// Remembers what a result was like.
+    /// Remembers the shape of a result.
     pub(crate) fn saw(self: &Arc<Self>, tool: &str, result: &Value) {
         if self.shelf.saw(tool, result)
             && let Ok(runtime) = background::handle()

@@ -47,8 +47,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// At most `connections`, and no more than half the descriptors that this process may have:
-    /// the others are for what the requests are about.
+    /// At most `connections`, and no more than half the descriptors that this process may have: the
+    /// others are for the work of the requests.
     pub fn new(connections: usize) -> Self {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let half = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);

@@ -125,7 +125,8 @@ impl Moved {
     }
 }
 
-/// Puts `[secret]` in the place of what clients pass to their servers, in a text for a terminal.
+/// Puts `[secret]` in the place of the values that clients pass to their servers, in a text for a
+/// terminal.
 pub(super) fn masked(text: String, client: Client, file: &str) -> String {
     let own = client.to_own(file).ok().and_then(|own| serde_json::from_str(&own).ok());
     let own: Value = own.unwrap_or_default();

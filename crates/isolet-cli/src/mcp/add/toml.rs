@@ -151,7 +151,7 @@ fn wrong_kind() -> String {
     format!("`{KEY}` is no table, it has to be one")
 }
 
-/// Returns what a text says, with a table of servers.
+/// Returns the value of a text, with a table of servers.
 fn value(text: &str) -> Result<Value, String> {
     let root: toml::Table = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);

@@ -59,7 +59,7 @@ fn parsed(text: &str) -> Option<(String, String, Option<u16>)> {
     Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
 }
 
-/// Adds what the browser of an allowed page asks before it sends a request.
+/// Adds the headers that answer the preflight of an allowed page.
 pub(super) fn permit(asked: &HeaderMap, answer: &mut HeaderMap) {
     let constant = HeaderValue::from_static;
     answer.insert(ACCESS_CONTROL_ALLOW_METHODS, constant("GET, POST, DELETE, OPTIONS"));

@@ -1,5 +1,5 @@
-//! Looks at requests before the protocol does: who sends them, whether they can be read, and what
-//! the client can read in turn.
+//! Checks requests before the protocol sees them: their sender, their form, and the types that the
+//! client accepts.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -71,7 +71,7 @@ struct Token(blake3::Hash);
 #[derive(Clone)]
 struct Principal(String);
 
-/// Returns who has sent the request with these extensions, if it came by HTTP.
+/// Returns the sender of the request with these extensions, if it came by HTTP.
 pub(super) fn principal(extensions: &Extensions) -> Option<String> {
     let parts = extensions.get::<hyper::http::request::Parts>()?;
     parts.extensions.get::<Principal>().map(|principal| principal.0.clone())
