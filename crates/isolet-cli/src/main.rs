@@ -110,7 +110,7 @@ fn command() -> ExitCode {
     let cli = match parse(words.clone()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && words::ask_for_json(&words, Cli::command()) => {
-            // If standard output is closed, nobody can be told.
+            // If standard output is closed, the error cannot be reported.
             let _ = json::print(&report::usage(&error));
             return ExitCode::from(exit::FAILED);
         }

@@ -189,7 +189,7 @@ fn save_to(file: Option<&Path>, session: &mut Session) -> Result<()> {
     Ok(file.map_or(Ok(()), |file| session.save(file))?)
 }
 
-/// Prints to standard error that there were pictures which nobody has seen.
+/// Prints to standard error that the terminal did not show some pictures.
 fn show_unseen(shown: &Shown, json: bool) -> io::Result<()> {
     match shown.viewer.unseen() {
         Some(note) if !json => writeln!(io::stderr(), "note: {note}"),

@@ -68,7 +68,7 @@ impl From<Encoding> for Wire {
 }
 
 impl ServeArgs {
-    /// Whether it speaks with the program that has started it, and no other.
+    /// Returns `true` if the server's one client is the program that has started it.
     pub(crate) fn is_pipe(&self) -> bool {
         self.stdio
     }

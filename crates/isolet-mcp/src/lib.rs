@@ -1,8 +1,8 @@
 //! MCP servers as the source of tools for Python: the client's side of the Model Context Protocol.
 //!
-//! A [`Config`] says which servers there are: isolet's own file, in the shape that most clients
-//! have, or what another [`Client`] was given. A [`Hub`] starts the servers when they are first
-//! needed and makes [`Tool`](isolet::Tool)s of theirs:
+//! A [`Config`] lists the servers: from isolet's own file, in the shape that most clients have, or
+//! from the file of another [`Client`]. A [`Hub`] starts the servers when they are first needed and
+//! makes [`Tool`](isolet::Tool)s of their tools:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -23,7 +23,7 @@
 //! # What is enforced
 //!
 //! * **Rules.** Each call is decided separately, before anything is sent: [`Rule`], [`Approver`].
-//!   What no rule allows needs a person.
+//!   A call that no rule allows needs a person.
 //! * **Arguments** are checked against the tool's schema on the host. No reference of a schema to
 //!   the network is followed.
 //! * **Pins.** A tool that is new or has changed since the user first saw the server is refused
@@ -31,14 +31,14 @@
 //! * **Secrets** of the configuration stay in the host's process. Where a server repeats them, in
 //!   results, errors or its log, `[secret]` stands in their place.
 //! * **Sizes.** An answer has at most 2 MiB ([`HubBuilder::max_answer_bytes`]), a server at most
-//!   5,000 tools. Descriptions are cut, and what a reader does not see is removed from them.
+//!   5,000 tools. Descriptions are cut, and invisible characters are removed from them.
 //!
 //! A server that is a process is *not* sandboxed: it runs as the user, in a small environment, as
 //! in any other client.
 //!
 //! # Values and exceptions
 //!
-//! Python gets what a server says without its envelope: the structured content if there is some;
+//! Python gets a server's result without its envelope: the structured content if there is some;
 //! otherwise an object or list of JSON that is the only text, a text, `{"mime": …, "data": bytes}`
 //! for an image, sound or file, a dict with `uri` for a link, and a list of these if there are
 //! several. A tool's failure raises `ToolError`, a refusal `PermissionError`, a server that is not

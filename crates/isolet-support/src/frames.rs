@@ -10,13 +10,14 @@ pub const MAX_BYTES: usize = 1 << 30;
 /// The length of a frame's length, in bytes.
 const HEAD: usize = 4;
 
-/// How much memory a frame gets before any of it has arrived.
+/// The bytes of memory that a frame gets before any of it has arrived.
 const CHUNK: usize = 64 << 10;
 
-/// How much of a frame is written at a time.
+/// The most bytes of a frame that are written at a time.
 const WRITE_BYTES: usize = 128 << 10;
 
-/// How much memory is kept for the next frames. Fresh memory takes longer than reading into it.
+/// The bytes of memory that are kept for the next frames. Fresh memory takes longer than reading
+/// into it.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// Reads frames, and nothing beyond the one that is asked for.
@@ -59,7 +60,8 @@ impl<R: Read> Input<R> {
     fn fill(&mut self, length: usize) -> io::Result<usize> {
         let mut filled = 0;
         while filled < length {
-            // Memory for what has arrived and as much again, not for the length that it claims.
+            // Memory for the bytes that have arrived and as much again, not for the length that the
+            // frame claims.
             let end = length.min((2 * filled).max(CHUNK));
             if self.buffer.len() < end {
                 self.buffer.resize(end, 0);

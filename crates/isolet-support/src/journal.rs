@@ -1,7 +1,7 @@
 //! The audit log of a server: lines of JSON.
 //!
-//! A disk may be full, and has room again later. What happens in between is kept, as far as there
-//! is room for it here, and the log says how much is lost.
+//! A disk may be full, and have room again later. The log keeps the events in between in memory, up
+//! to a bound, and records how many are lost.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -15,17 +15,17 @@ use serde_json::{Value, json};
 use crate::audit_line::{open, seconds};
 use crate::json;
 
-/// How many bytes of entries are kept that cannot be written.
+/// The most bytes of entries that are kept while the log cannot be written.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// How often it is tried again.
+/// The time between two tries to write.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// The log of a server.
 pub struct Journal {
     file: File,
     path: String,
-    /// What happens while it cannot be written, for messages.
+    /// Describes, for messages, the server's behaviour while the log cannot be written.
     meanwhile: &'static str,
     broken: Mutex<Option<Broken>>,
 }
@@ -35,22 +35,22 @@ struct Broken {
     reason: String,
     since: SystemTime,
     tried: Instant,
-    /// What is to be written once it can be.
+    /// The entries to write once the log can be written.
     kept: Vec<u8>,
-    /// How many entries there was no room for.
+    /// The number of entries that did not fit.
     lost: u64,
-    /// Whether the log ends within a line.
+    /// `true` if the log ends within a line.
     is_torn: bool,
 }
 
 impl Journal {
-    /// Opens the log. `meanwhile` says what happens while it cannot be written.
+    /// Opens the log. `meanwhile` describes the server's behaviour while the log cannot be written.
     pub fn open(path: &Path, meanwhile: &'static str) -> Result<Self> {
         let (file, path) = (open(path)?, path.display().to_string());
         Ok(Self { file, path, meanwhile, broken: Mutex::new(None) })
     }
 
-    /// Tries to write what is kept, and says in the log since when nothing was written.
+    /// Tries to write the kept entries, with a line that says since when nothing was written.
     fn repair(&self, slot: &mut Option<Broken>) {
         let Some(broken) = slot else { return };
         let mut bytes = Vec::new();
@@ -82,8 +82,8 @@ impl Journal {
         }
     }
 
-    /// Writes an entry. What cannot be written now is kept, as far as there is room, and written
-    /// later. Returns how many bytes the entry has.
+    /// Writes an entry. An entry that cannot be written now is kept, as far as there is room, and
+    /// written later. Returns how many bytes the entry has.
     pub fn append(&self, entry: &Value) -> u64 {
         let entry = encoded(entry);
         let bytes = u64::try_from(entry.len()).unwrap_or(u64::MAX);
@@ -100,7 +100,7 @@ impl Journal {
         bytes
     }
 
-    /// Writes what is kept, if it is time to try again. Returns why it cannot be written.
+    /// Writes the kept entries, if it is time to try again. Returns why they cannot be written.
     pub fn check(&self) -> Result<(), String> {
         let mut slot = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.as_ref().is_some_and(|broken| broken.tried.elapsed() >= AGAIN) {
@@ -109,7 +109,7 @@ impl Journal {
         slot.as_ref().map_or(Ok(()), |broken| Err(broken.reason.clone()))
     }
 
-    /// Writes what is kept, and says how much is lost.
+    /// Writes the kept entries, or reports how many are lost.
     pub fn end(&self) {
         let mut slot = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         self.repair(&mut slot);
@@ -170,7 +170,8 @@ fn failed(file: &File, bytes: &[u8], rest: &[u8], pieces: u32, error: io::Error)
     Failed { error, is_torn }
 }
 
-/// Removes from the end of a log what was just appended, unless somebody else has appended since.
+/// Removes the entry just appended from the end of a log, unless another process has appended
+/// since.
 fn take_back(mut file: &File, written: usize) -> bool {
     let (Ok(end), Ok(of)) = (file.stream_position(), file.metadata()) else { return false };
     let Some(before) = end.checked_sub(written.try_into().unwrap_or(u64::MAX)) else {
@@ -188,7 +189,7 @@ fn encoded(entry: &Value) -> Vec<u8> {
 
 /// Tells the operator.
 fn say(text: &str) {
-    // Without standard error nobody wants to know.
+    // If standard error is closed, the text is lost.
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -1,5 +1,5 @@
-//! Messages of JSON-RPC as peers really send them. What cannot be read has an answer all the same:
-//! here is how to find out to what.
+//! Messages of JSON-RPC as peers really send them. Even an unreadable message gets an answer: this
+//! module finds the request that it belongs to.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-/// How much of both ends of a line that is too long is kept, to find the number of its request.
+/// The bytes that are kept of both ends of a line that is too long, to find the number of its
+/// request.
 const ENDS: usize = 256;
 
 /// The size of the buffer that stays between messages.
@@ -47,7 +48,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { read, assembly: Assembly::new(max_bytes) }
     }
 
-    /// Reads a line. Returns `None` at the end of the stream. What precedes that is a line, too.
+    /// Reads a line. Returns `None` at the end of the stream. The last line need not end with a
+    /// newline.
     pub async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let available = self.read.fill_buf().await?;
@@ -68,7 +70,8 @@ impl Assembly {
         Self { line: Vec::new(), end: None, bytes: 0, max_bytes }
     }
 
-    /// Takes from what has arrived. Returns how many bytes, and the line that they end.
+    /// Takes the next line from the bytes that have arrived. Returns how many bytes it took, and
+    /// the line that they end.
     pub fn push(&mut self, available: &[u8]) -> (usize, Option<Line>) {
         let newline = available.iter().position(|byte| *byte == b'\n');
         let taken = &available[..newline.unwrap_or(available.len())];
@@ -93,7 +96,7 @@ impl Assembly {
         (consumed, newline.map(|_| self.take()))
     }
 
-    /// Returns what precedes the end of the stream and has no end of a line.
+    /// Returns the last line of the stream, if it has no newline.
     pub fn rest(&mut self) -> Option<Line> {
         let is_rest = !self.line.is_empty() || self.end.is_some();
         is_rest.then(|| self.take())
@@ -147,7 +150,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Send + Unpin + 'static> Duplex<R, W> 
     pub fn refuse(&mut self, answer: Vec<u8>) {
         let to = Arc::clone(&self.write);
         self.refusing = Some(tokio::spawn(async move {
-            // That the peer is gone shows itself when it is read or written to next.
+            // If the peer is gone, the next read or write reports it.
             let _ = write(&to, answer).await;
         }));
     }
@@ -216,7 +219,7 @@ fn unit(text: &[u8], at: usize) -> Option<u16> {
     digits.iter().try_fold(0, digit)
 }
 
-/// What the outermost object of a message says, whether the rest of it can be read or not.
+/// The keys of a message's outermost object, also if the rest of it cannot be read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outline {
     pub id: Option<RequestId>,
@@ -260,7 +263,7 @@ impl Outline {
     /// Returns the outline of a message of which only the ends are known.
     pub fn of_ends(start: &[u8], end: &[u8]) -> Self {
         let mut outline = Self::of(start);
-        // What is outermost at the end follows the last bracket that closes something else.
+        // The outermost keys at the end follow the last bracket that closes something else.
         let end = end.trim_ascii_end().strip_suffix(b"}").unwrap_or_default();
         let close = end.iter().rposition(|byte| matches!(byte, b'}' | b']' | b'{' | b'['));
         let tail = close.map_or(end, |at| &end[at + 1..]);
@@ -283,7 +286,7 @@ impl Outline {
             match byte {
                 b'"' => {
                     let end = after_string(text, at);
-                    // Whatever precedes it, such as no comma.
+                    // This also takes a key that no comma precedes.
                     let rest = text[end..].trim_ascii_start();
                     if depth == 1 && rest.first() == Some(&b':') {
                         self.note(&text[at..end], rest);

@@ -202,7 +202,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Gives back what a short list has room for and does not need: of many, that would be most.
+/// Gives back the spare capacity of a short list: of many short lists, it would be most of the
+/// memory.
 fn fitted<T>(mut items: Vec<T>) -> Vec<T> {
     if items.len() < items.capacity() / 2 {
         items.shrink_to_fit();

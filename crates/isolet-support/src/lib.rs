@@ -1,4 +1,5 @@
-//! What isolet's servers and command share: frames, JSON, sockets, an HTTP server with bounds.
+//! The parts that isolet's servers and command share: frames, JSON, sockets, an HTTP server with
+//! bounds.
 //!
 //! A part of isolet, not an API: any version may change it.
 

@@ -1,6 +1,6 @@
 //! Words of commands that a message proposes.
 
-/// Returns a word as a shell takes it for one, whatever is in it.
+/// Returns a word quoted so that a shell takes it as one word, with any characters in it.
 pub fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@%+=,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,4 +1,4 @@
-//! Reads a secret from a file that nobody else may read.
+//! Reads a secret from a file that no other user may read.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -17,7 +17,7 @@ const MAX_ACL_BYTES: usize = 4096;
 const OTHERS: u32 = 0o077;
 const MORE_THAN_GROUP_READ: u32 = 0o037;
 
-/// Who this process is to the system, and whom its group has.
+/// The user and groups of this process, and the members of its groups.
 struct Reader<'a> {
     groups: Vec<u32>,
     /// The text of `/etc/group` and of `/etc/passwd`.
@@ -73,8 +73,8 @@ fn check(file: &File, reader: &Reader<'_>) -> Result<(), String> {
     check_mode(found.mode(), found.uid(), found.gid(), reader)
 }
 
-/// Whether a list of access control, as the kernel gives it, lets no user in but root and this one,
-/// and no further group.
+/// Returns `true` if an access control list, as the kernel gives it, admits no user but root and
+/// this one, and no further group.
 fn is_only_for(list: &[u8], user: u32) -> bool {
     const USER: u16 = 0x02;
     const GROUP: u16 = 0x08;

@@ -1,4 +1,4 @@
-//! Where the command listens: an address of TCP, or a Unix socket.
+//! The address that the command listens at: TCP, or a Unix socket.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 /// The hosts whose names reach this machine only.
 pub const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Where to listen.
+/// An address to listen at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     Tcp(SocketAddr),
@@ -42,7 +42,7 @@ pub fn bind_unix(path: &Path) -> Result<UnixListener> {
         ensure!(is_socket, "`{shown}` is there already, and is no socket");
         fs::remove_file(path).with_context(|| format!("cannot replace `{shown}`"))?;
     }
-    // Nobody may connect between the two steps.
+    // No other user may connect between the two steps.
     let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
     let socket = UnixListener::bind(path);
     rustix::process::umask(before);

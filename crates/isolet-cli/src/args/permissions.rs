@@ -191,7 +191,7 @@ impl PermissionArgs {
         named.cloned().collect()
     }
 
-    /// Returns what the guest may reach outside of its session.
+    /// Returns the guest's reach outside of its session.
     pub(crate) fn reach(&self) -> Reach {
         let mut mounts = Vec::new();
         if self.here().is_some() {
@@ -364,7 +364,8 @@ impl PermissionArgs {
         self.audit.as_deref()
     }
 
-    /// Opens the log of `--audit`, if it is wanted, for a server: what cannot be logged is denied.
+    /// Opens the log of `--audit`, if it is wanted, for a server: accesses that cannot be logged
+    /// are denied.
     pub(crate) fn open_journal(&mut self) -> Result<Option<Arc<Journal>>> {
         let meanwhile = "no access and no call of a server's tool is allowed until it can be";
         let open = |path: &Path| Journal::open(path, meanwhile).map(Arc::new);

@@ -1,4 +1,4 @@
-//! The options that say what a sandbox is made of.
+//! The options that define a sandbox.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::kit::engine::open_engine;
 use crate::show::progress::{self, Progress};
 use crate::show::terminal;
 
-/// How many bytes of each output stream `--json` keeps.
+/// The most bytes of each output stream that `--json` keeps.
 const KEPT_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// What a sandbox is made of.
@@ -67,7 +67,7 @@ impl PolicyArgs {
         let (engine, packages) = open_engine(assets, &self.permissions.ca_file, |assets| {
             let builder = self.isolation.confine(Engine::builder().assets(assets));
             let builder = if self.quiet { builder } else { builder.on_notice(progress::notice) };
-            // What packages do when they are imported is code of guests, too.
+            // Importing a package runs code of guests, too.
             let builder = builder.max_import_time(self.timeout.min(EngineBuilder::IMPORT_TIME));
             progress.during(&progress::of_engine(packages), || {
                 self.permissions.engine(builder, self.memory, packages.to_vec())

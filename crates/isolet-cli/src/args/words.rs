@@ -88,7 +88,7 @@ fn end_of_run_options(words: &[OsString], command: &Command) -> Option<End> {
     end(words, subcommand + 1, command.find_subcommand("run")?)
 }
 
-/// Where options end.
+/// The end of the options.
 struct End {
     /// The index of the word there.
     at: usize,
@@ -116,7 +116,7 @@ fn end(words: &[OsString], mut at: usize, command: &Command) -> Option<End> {
     }
 }
 
-/// How the last option of a word affects the words after it.
+/// The effect of a word's last option on the words after it.
 struct LastOption {
     /// The next word is its value.
     has_value_apart: bool,

@@ -17,7 +17,7 @@ const IMAGES: [&str; 2] = ["image-", "preloaded-"];
 /// Lock files stay, because a waiting process has them open.
 const LOCKS: [&str; 2] = [".lock", ".image.lock"];
 
-/// What an entry is kept for.
+/// The purpose of a cache entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Assets,

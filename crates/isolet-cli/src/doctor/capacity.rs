@@ -1,4 +1,5 @@
-//! `isolet doctor --serve COUNT`: whether the system lets a node have so many sessions.
+//! `isolet doctor --serve COUNT`: checks whether the system's limits allow a node that many
+//! sessions.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,21 +10,21 @@ use rustix::process::{Resource, getrlimit};
 use isolet::internals::control_groups;
 use isolet_service::node::Memory;
 
-/// What the node itself takes of descriptors, tasks and mappings.
+/// The descriptors, tasks and mappings of the node itself.
 const NODE: u64 = 128;
 
-/// What a session takes, as docs/concepts/scale.md has measured it, rounded up.
+/// The resources of a session, as docs/concepts/scale.md has measured them, rounded up.
 const NODE_DESCRIPTORS: u64 = 4;
 const ALL_DESCRIPTORS: u64 = 17;
 const TASKS: u64 = 5;
 const NODE_MAPPINGS: u64 = 6;
 const MEBIBYTES: u64 = 10;
 
-/// What so many sessions need of something.
+/// The amount of a resource that the sessions need.
 struct Need {
     what: &'static str,
     needed: u64,
-    /// What there is; `None` if there is no limit, or the system does not say.
+    /// The amount that the system allows; `None` if there is no limit, or it is unknown.
     limit: Option<u64>,
     help: &'static str,
 }

@@ -1,4 +1,4 @@
-//! `isolet doctor`: reports what is installed, whether it is intact, and which isolation is in
+//! `isolet doctor`: reports the installed parts, whether they are intact, and the isolation in
 //! force.
 
 mod capacity;

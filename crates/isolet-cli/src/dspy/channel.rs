@@ -13,7 +13,7 @@ use isolet_support::frames;
 use isolet_support::json_rpc::{self, Assembly, Line, Outline};
 use isolet_support::json_text::message_id;
 
-/// How many requests wait for their turn. A client that sends more waits until they are read.
+/// The most requests that wait for their turn. A client that sends more waits until they are read.
 const MAX_WAITING: usize = 1_024;
 
 /// Routes the answers to tool calls.
@@ -111,7 +111,7 @@ impl Channel {
     fn route(&self, message: Box<Incoming>) -> Option<Box<Incoming>> {
         let waiting = message.id.as_str().and_then(|id| lock(&self.0).waiting.remove(id));
         if let Some(sender) = waiting {
-            // Sending fails if the call was cancelled meanwhile.
+            // Sending fails if the call has been cancelled.
             let _ = sender.send(Ok(message));
             return None;
         }

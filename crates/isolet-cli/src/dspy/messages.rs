@@ -161,7 +161,7 @@ pub(super) fn output(id: Value, output: Output) -> String {
 pub(super) fn failure(id: Value, error: InterpreterError) -> String {
     let exception = match error {
         InterpreterError::Execution(exception) => exception,
-        // The client takes this code as the end of the session, which is what has happened.
+        // The client takes this code as the end of the session, which has indeed ended.
         other => return self::error(id, INTERNAL_ERROR, other.to_string()),
     };
     let code = code_of(&exception.type_name);

@@ -12,7 +12,7 @@ use super::files::AllowedFiles;
 use super::messages::{self, Incoming, Params, ToolEntry};
 use crate::show::terminal;
 
-/// What DSPy's runner says to a message of another protocol.
+/// The answer of DSPy's runner to a message of another protocol.
 const NO_MESSAGE: &str = "Invalid Request: not a JSON-RPC 2.0 message";
 
 const INJECT: &str = include_str!("inject.py");
@@ -129,7 +129,7 @@ impl Runner {
             Err(error) => Err(error.to_string()),
         };
         if let Err(reason) = written {
-            // If standard error is closed, nobody can be told.
+            // If standard error is closed, the error cannot be reported.
             let reason = terminal::for_stderr(&reason);
             let _ = writeln!(io::stderr(), "isolet: a file was not written back: {reason}");
         }

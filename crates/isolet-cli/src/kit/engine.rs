@@ -46,7 +46,7 @@ fn fetch_before_a_start(dir: &Path, ca_files: &[PathBuf]) -> Result<()> {
     let options = fetch_options(ca_files)?;
     let lock = lock()?;
     let bytes: u64 = lock.files().iter().map(isolet_pyodide_assets::LockedFile::size).sum();
-    // If standard error is closed, nobody can be told.
+    // If standard error is closed, the note is lost.
     let _ = writeln!(
         io::stderr(),
         "fetching Pyodide {} ({}) to `{}`, which happens once",

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use isolet::{Execution, Outcome};
 
-/// What a program may lack: a directory from which python would import and that the guest does not
-/// see, or an option that is among the program's arguments.
+/// The likely cause of a failed import: a directory from which python would import and that the
+/// guest does not see, or an option that is among the program's arguments.
 #[derive(Default)]
 pub(crate) struct ImportHints {
     pub(crate) directory: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What subcommands share: engines, streams, signals, logs.
+//! The parts that subcommands share: engines, streams, signals, logs.
 
 pub(crate) mod audit;
 pub(crate) mod engine;

@@ -16,11 +16,11 @@ use crate::show::exit;
 use crate::show::terminal::Printer;
 use crate::show::viewer::Viewer;
 
-/// How long to wait for a reader that takes nothing after the run was ended, and for a guest that
+/// The time to wait for a reader that takes nothing after the run was ended, and for a guest that
 /// continues without a reader.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How many bytes are written at a time. A pipe takes this many atomically.
+/// The most bytes of a write. A pipe takes this many atomically.
 const PIECE_BYTES: usize = 4096;
 
 /// A run, and what happened to its output.
@@ -29,11 +29,11 @@ pub(crate) struct Streamed {
     stdout: Passed,
     stderr: Passed,
     max_bytes: Option<u64>,
-    /// Set if nobody reads standard output or standard error any more.
+    /// Set once standard output or standard error has no reader.
     pub(crate) is_reader_gone: bool,
 }
 
-/// How much of a stream was passed on, in bytes as the guest wrote them.
+/// The part of a stream that was passed on, in bytes as the guest wrote them.
 #[derive(Clone, Copy, Default)]
 struct Passed {
     written: u64,
@@ -92,7 +92,7 @@ impl Shared {
     }
 }
 
-/// How the output of runs is shown.
+/// The form in which the output of runs is shown.
 #[derive(Clone)]
 pub(crate) struct Shown {
     /// Set to pass output to a terminal unfiltered.
@@ -205,7 +205,7 @@ impl Pass {
         Ok(())
     }
 
-    /// Ends the command if the guest continues although nobody reads its output.
+    /// Ends the command if the guest continues although its output has no reader.
     fn end_run(&self) {
         let mut progress = self.shared.lock();
         while !progress.is_over {

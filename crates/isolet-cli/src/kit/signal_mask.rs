@@ -1,7 +1,7 @@
 //! The signals that are blocked when the command starts. Unsafe, to unblock them.
 
-/// Unblocks all signals. Who has started the command may have left some blocked, as programs do
-/// that wait for them with `sigwait`, and then nothing but SIGKILL would end it.
+/// Unblocks all signals. The parent process may have left some blocked, as programs do that wait
+/// for them with `sigwait`, and then only SIGKILL would end the command.
 pub(crate) fn unblock_all() {
     #[expect(unsafe_code, reason = "there is no safe binding")]
     // SAFETY: the set is plain data, of which all zero is a value, and is made before it is read.

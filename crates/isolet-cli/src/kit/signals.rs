@@ -52,7 +52,7 @@ pub(crate) fn is_ignored(signal: Signal) -> bool {
     ignored(&status).is_some_and(|set| set & (1 << (signal.as_raw() - 1)) != 0)
 }
 
-/// Returns the set of ignored signals, from what the kernel says of a process.
+/// Returns the set of ignored signals, from the kernel's status of a process.
 fn ignored(status: &str) -> Option<u64> {
     let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
     u64::from_str_radix(set.trim(), 16).ok()

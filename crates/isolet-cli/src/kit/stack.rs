@@ -6,11 +6,11 @@ use std::thread;
 
 use rustix::process::{Resource, getrlimit};
 
-/// What suffices, and what a thread of its own gets: what systems usually give.
+/// The size that suffices, and that of the new thread, which is the usual size of systems.
 const ENOUGH_BYTES: u64 = 4 << 20;
 const STACK_BYTES: usize = 8 << 20;
 
-/// Runs the command, on a thread of its own if the stack of this one may not suffice.
+/// Runs the command, on a new thread if the stack of this one may not suffice.
 pub(crate) fn with_enough(main: fn() -> ExitCode) -> ExitCode {
     if getrlimit(Resource::Stack).current.is_none_or(|limit| limit >= ENOUGH_BYTES) {
         return main();

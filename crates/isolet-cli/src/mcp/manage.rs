@@ -102,7 +102,7 @@ fn hub(servers: &ServerArgs) -> Result<Hub> {
     Ok(builder.approver(|_: Ask| Decision::Once).build()?)
 }
 
-/// Waits for a hub, which works on a thread of its own.
+/// Waits for a hub, which works on a separate thread.
 fn wait<T>(future: impl Future<Output = Result<T, ToolError>>) -> Result<T, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("the event loop cannot start: {error}"))?;
@@ -194,7 +194,7 @@ fn call(hub: &Hub, tool: &str, arguments: &[String], assets: Option<&Path>) -> R
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(exception) = ran.exception() {
-        // The traceback is of the call's code, which is nobody's.
+        // The traceback is left out: it points into the call's code, which isolet has made.
         let line = format!("{}: {}", exception.type_name, exception.message);
         writeln!(io::stderr(), "{}", terminal::for_stderr(&line))?;
     } else {

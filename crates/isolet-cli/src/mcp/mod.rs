@@ -112,7 +112,7 @@ pub(crate) struct McpArgs {
 }
 
 impl McpArgs {
-    /// Whether it is asked for something else than to serve.
+    /// Returns `true` if a subcommand is given, so that the command does not serve.
     pub(crate) fn is_chore(&self) -> bool {
         self.action.is_some()
     }
@@ -127,7 +127,7 @@ impl McpArgs {
         })
     }
 
-    /// Returns what the server is made of, and the log of `--audit`.
+    /// Returns the settings of the server, and the log of `--audit`.
     fn settings(mut self, assets: Option<&Path>) -> Result<(Settings, Option<Arc<Journal>>)> {
         let log = self.policy.permissions.open_journal()?;
         let on_call = log
@@ -197,12 +197,12 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
     if let Some(log) = log {
         log.end();
     }
-    // A thread may be in a run that goes on for a while. The workers end with this process.
+    // A thread may be in a run that takes long to end. The workers end with this process.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Tells a person who has started the server by hand what it is for.
+/// Explains the server to a person who has started it by hand.
 fn tell_a_person() -> Result<()> {
     if std::io::stdin().is_terminal() {
         writeln!(

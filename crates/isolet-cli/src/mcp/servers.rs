@@ -56,7 +56,7 @@ pub(super) fn client(name: &str) -> Result<Client, String> {
     })
 }
 
-/// Returns what a server is, in one line for a terminal. It may be a stranger's.
+/// Describes a server in one line for a terminal. The text may be a stranger's.
 fn shown(server: &ServerConfig) -> String {
     let mut text = format!("{}: {}", server.name(), server.shown());
     let settings = server.settings();
@@ -67,7 +67,7 @@ fn shown(server: &ServerConfig) -> String {
 }
 
 impl ServerArgs {
-    /// Accepts the servers of `--import`, after telling what they are.
+    /// Accepts the servers of `--import`, after showing them.
     pub(super) fn accept_imported(&self) -> Result<()> {
         let config = self.imported(&environment())?;
         for server in config.unaccepted(None)? {
@@ -151,7 +151,7 @@ impl ServerArgs {
             .max_answer_bytes(usize::try_from(self.max_answer).unwrap_or(usize::MAX))
             .on_log(|server, line| {
                 let line = terminal::for_stderr(line).into_owned();
-                // If standard error is closed, nobody can be told.
+                // If standard error is closed, the line is lost.
                 let _ = writeln!(std::io::stderr(), "[{server}] {line}");
             });
         for pattern in &self.deny_tool {

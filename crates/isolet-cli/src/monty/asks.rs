@@ -1,4 +1,4 @@
-//! What the guest asks the client for, and the client's answers.
+//! The guest's requests to the client, and the client's answers.
 
 use isolet::Value;
 use tokio::sync::oneshot;
@@ -105,7 +105,7 @@ fn system_call(operation: &str, fields: &mut Fields) -> Result<Call, String> {
 
 fn seconds(fields: &mut Fields) -> Result<Seconds, String> {
     let seconds = fields.float()?;
-    // What clients take: a number of nanoseconds of 63 bits.
+    // Clients take a number of nanoseconds of 63 bits.
     if (0.0..9e9).contains(&seconds) {
         Ok(Seconds { seconds })
     } else {
@@ -113,7 +113,7 @@ fn seconds(fields: &mut Fields) -> Result<Seconds, String> {
     }
 }
 
-/// Gives a call its number. Returns `false` for what is no call.
+/// Gives a call its number. Returns `false` for an event that is no call.
 pub(super) fn set_number(event: &mut Event, number: u32) -> bool {
     match event {
         Event::FunctionCall(call) => call.call_id = number,

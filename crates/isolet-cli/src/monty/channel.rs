@@ -10,16 +10,16 @@ use super::messages::events::ChildEvent;
 use super::messages::requests::{ParentRequest, Request};
 use isolet_support::frames::{self, Frame, Input};
 
-/// The longest event, in bytes: what clients read.
+/// The longest event that clients read, in bytes.
 pub(super) const MAX_EVENT_BYTES: usize = 256 << 20;
 
-/// How many requests wait for their turn. A client that sends more waits until they are read.
+/// The most requests that wait for their turn. A client that sends more waits until they are read.
 const MAX_WAITING: usize = 64;
 
 /// A request, or why there is none.
 pub(super) type Incoming = Result<Request, String>;
 
-/// Reads requests on a thread of its own, which ends the process with its input: a client that has
+/// Reads requests on a separate thread, which ends the process with its input: a client that has
 /// gone needs nothing more, and the guest may be busy.
 pub(super) fn open() -> io::Result<mpsc::Receiver<Incoming>> {
     let input = rustix::stdio::stdin().try_clone_to_owned()?;

@@ -1,11 +1,11 @@
-//! What an exception consists of besides its message, for the guest's half and from it.
+//! Translates the parts of an exception besides its message, for the guest's half and from it.
 
 use isolet::Value;
 
 use super::fields::Fields;
 use super::messages::events::{Cause, Details, ExcData, JsonErrorData, UnicodeErrorData};
 
-/// Returns what the client's exception consists of; `None` for a kind that is unknown here.
+/// Returns the parts of the client's exception; `None` for a kind that is unknown here.
 pub(super) fn to_guest(data: ExcData) -> Value {
     match data.kind {
         Some(Details::Unicode(UnicodeErrorData { encoding, object, start, end, reason })) => {
@@ -26,7 +26,7 @@ pub(super) fn to_guest(data: ExcData) -> Value {
     }
 }
 
-/// Reads what the guest says that an exception consists of. Guest code may have changed it.
+/// Reads the parts of an exception that the guest reports. Guest code may have changed them.
 pub(super) fn from_guest(data: Value) -> Result<Option<ExcData>, String> {
     let fields = match data {
         Value::None => return Ok(None),

@@ -1,4 +1,4 @@
-//! A feed: code that runs, and the client's answers to what it asks for.
+//! A feed: code that runs, and the client's answers to its questions.
 
 use std::io;
 use std::time::Duration;
@@ -22,11 +22,11 @@ const FED: &str = "_monty_fed";
 const CELL: &str = "_monty_feed()";
 const CELL_NAME: &str = "<isolet>/monty";
 
-/// How long a feed that is to end may go on before it is interrupted, and then again before the
-/// session is killed.
+/// The time that a feed may take to end before it is interrupted, and then again before the session
+/// is killed.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What follows a feed.
+/// The next step after a feed.
 pub(super) enum After {
     /// The next request.
     Ready,
@@ -99,7 +99,7 @@ pub(super) async fn run(
             }
             Some(ask) = asks.recv() => {
                 if matches!(stop, Some(Stop::Abort(_))) {
-                    // If the call was cancelled meanwhile, nobody waits.
+                    // If the call has been cancelled, its answer is not awaited.
                     let _ = ask.answer.send(asks::aborted());
                     continue;
                 }
@@ -185,8 +185,8 @@ enum Answered {
     Not(After),
 }
 
-/// Asks the client, and passes its answer on. What is no answer to the question is refused, and the
-/// question stays.
+/// Asks the client, and passes its answer on. A message that does not answer the question is
+/// refused, and the question stays.
 async fn answer(
     ask: Ask,
     calls: &mut u32,
@@ -204,7 +204,7 @@ async fn answer(
             Some(Ok(Request::Reset(_))) => return Ok(Answered::Not(After::Reset)),
             None | Some(Ok(Request::Shutdown(_))) => return Ok(Answered::Not(After::Shutdown)),
             Some(Ok(Request::AbortFeed(AbortFeed { exception: Some(exception) }))) => {
-                // If the call was cancelled meanwhile, nobody waits.
+                // If the call has been cancelled, its answer is not awaited.
                 let _ = answer.send(asks::aborted());
                 return Ok(Answered::Aborted(exception));
             }

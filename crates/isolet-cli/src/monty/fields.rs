@@ -1,4 +1,4 @@
-//! The fields of what the guest says, taken one after the other. A guest may say anything.
+//! Takes the fields of a guest's report one after the other. A guest may report anything.
 
 use isolet::Value;
 

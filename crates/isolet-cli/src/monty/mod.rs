@@ -31,7 +31,7 @@ pub(crate) struct MontyArgs {
 
 /// Serves one client, and one session at a time, until it sends `Shutdown` or closes the pipe.
 pub(crate) fn monty(args: &MontyArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    // Ctrl-C at a terminal reaches this process, too. The client decides what it means.
+    // Ctrl-C at a terminal reaches this process, too. The client decides on its effect.
     ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
     let engine = args.isolation.engine(assets)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,4 +1,4 @@
-//! What became of a feed, as the client is told.
+//! Turns the outcome of a feed into the event for the client.
 
 use isolet::{Error, Execution, Outcome, PyException, Termination, Value};
 
@@ -87,7 +87,7 @@ fn malformed(reason: &str) -> Event {
     report::error("RuntimeError", format!("the guest's report of the feed is malformed: {reason}"))
 }
 
-/// Reads what the guest's half says. Guest code may have changed it.
+/// Reads the report of the guest's half. Guest code may have changed it.
 fn told_event(told: Vec<Value>) -> Result<Event, String> {
     let mut fields = Fields::new(told);
     let kind = fields.text()?;

@@ -10,13 +10,13 @@ use super::messages::events::{Event, Print, PrintSegment};
 /// From how many bytes on output is passed on at once.
 const FULL_BYTES: usize = 64 << 10;
 
-/// How long output waits for more, unless the client says something else.
+/// The time for which output is collected, unless the client sets another one.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 const STDOUT: i32 = 1;
 const STDERR: i32 = 2;
 
-/// What was written and not passed on yet.
+/// The output that was written and not passed on yet.
 pub(super) struct Printer {
     patience: Duration,
     segments: Vec<(i32, Vec<u8>)>,
@@ -48,8 +48,8 @@ impl Printer {
         self.due
     }
 
-    /// Takes what there is; except at the end of a feed, without the beginning of a character at
-    /// its end.
+    /// Takes the collected output; before the end of a feed, leaves an incomplete character at its
+    /// end.
     pub(super) fn take(&mut self, is_end: bool) -> Option<Event> {
         self.due = None;
         self.bytes = 0;

@@ -1,4 +1,4 @@
-//! What the client is told: events, with the clocks and limits of the session.
+//! The events for the client, with the clocks and limits of the session.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -81,7 +81,7 @@ async fn ask(asks: mpsc::UnboundedSender<Ask>, arguments: Value) -> Result<Value
     let question = arguments.into_iter().next().map(|(_, question)| question).ok_or_else(gone)?;
     let event = asks::read(question).map_err(wrong)?;
     let (answer, answered) = oneshot::channel();
-    // What was written before comes before: the feed takes output first when it has a choice.
+    // Earlier output must precede the question: when both are ready, the feed takes output first.
     tokio::task::yield_now().await;
     asks.send(Ask { event, answer }).map_err(|_| gone())?;
     answered.await.map_err(|_| gone())

@@ -1,4 +1,4 @@
-//! What a client's `Configure` asks for, as limits, permissions and settings of a session.
+//! Turns a client's `Configure` into limits, permissions and settings of a session.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::messages::requests::Configure;
 use super::messages::settings::{OsPolicy, ResourceLimits, Seed, Sleep, Zone};
 use super::messages::{IMPORTS, PROTOCOLS};
 
-/// How often a feed may call the client, if its own budget does not end it earlier.
+/// The most calls of a feed to the client, if its own budget does not end it earlier.
 const MAX_CALLS: u64 = u64::MAX;
 
 /// The longest recursion that a client can ask for.
@@ -28,7 +28,7 @@ pub(super) struct Settings {
     pub(super) feed_limit: Option<Duration>,
     pub(super) turn_limit: Option<Duration>,
     pub(super) print_interval_ms: Option<u32>,
-    /// What the guest's half is told.
+    /// The settings that the guest's half receives.
     pub(super) policy: Value,
 }
 

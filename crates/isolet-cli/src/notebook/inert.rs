@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 
-/// The head of a frame, as in the Python package: nothing is loaded but what is in the page.
+/// The head of a frame, as in the Python package: the page loads nothing from outside of itself.
 const HEAD: &str = include_str!("frame_head.html");
 
 /// Elements that reach other hosts beside that policy.
@@ -66,7 +66,7 @@ const ATTRIBUTES: [&str; 17] = [
     "rowspan", "scope", "scoped", "title", "valign", "width",
 ];
 
-/// How the address of a link may begin.
+/// The permitted beginnings of a link's address.
 const LINKS: [&str; 4] = ["http://", "https://", "mailto:", "#"];
 
 /// Commands of TeX that make attributes, or other commands.
@@ -128,7 +128,7 @@ pub(super) fn made_inert(formats: Vec<(String, Data)>) -> Vec<(String, Data)> {
     made
 }
 
-/// What a display has in a format.
+/// The data of a display in one format.
 pub(super) enum Data {
     Text(String),
     Json(Json),
@@ -136,8 +136,8 @@ pub(super) enum Data {
     Bytes(String),
 }
 
-/// Returns a page in frames without scripts that load nothing, whatever it says: the policy of the
-/// outer one is that of the inner one, and also forbids that the inner one goes elsewhere.
+/// Returns a page in frames without scripts that load nothing, for any content: the policy of the
+/// outer one is that of the inner one, and also forbids that the inner one navigates elsewhere.
 fn framed(page: &str) -> String {
     let style = "position: fixed; inset: 0; width: 100%; height: 100%; border: 0";
     let inner = escaped(&format!("{HEAD}{}", without_reaching(page)));
@@ -170,7 +170,8 @@ fn is_of_name(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '-'
 }
 
-/// Whether HTML is sure to load nothing: it has plain elements only, written in the plainest way.
+/// Returns `true` if HTML is sure to load nothing: it has plain elements only, written in the
+/// plainest way.
 fn is_inert_html(page: &str) -> bool {
     let mut references = page.match_indices("&#").map(|(at, _)| page.get(at + 2..).unwrap_or(""));
     if has_tex(page)
@@ -219,7 +220,7 @@ fn after_inert_tag(tag: &str) -> Option<&str> {
         let is_inert = !value.contains(['<', '>'])
             && match (name, attribute) {
                 (_, "style") => is_inert_style(value),
-                // Nobody goes there who only looks.
+                // A link loads nothing until the reader clicks it.
                 ("a", "href") => LINKS.iter().any(|link| value.starts_with(link)),
                 ("img", "src") => is_picture(value),
                 _ => ATTRIBUTES.contains(&attribute) || attribute.starts_with("data-"),
@@ -258,13 +259,13 @@ fn is_base64(data: &str) -> bool {
     data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=\n".contains(&byte))
 }
 
-/// Whether a format is one whose bytes a notebook has in base64.
+/// Returns `true` for a format whose bytes a notebook has in base64.
 fn is_media(format: &str) -> bool {
     let is_of = |kind: &str| format.starts_with(kind) && format != "image/svg+xml";
     ["image/", "audio/", "video/", "application/pdf"].into_iter().any(is_of)
 }
 
-/// Whether an SVG is sure to load nothing, also as a part of a page.
+/// Returns `true` if an SVG is sure to load nothing, also as a part of a page.
 fn is_inert_svg(picture: &str) -> bool {
     const LOADING: [&str; 12] = [
         "\\",
@@ -287,7 +288,7 @@ fn is_inert_svg(picture: &str) -> bool {
             leads.iter().any(|lead| rest.starts_with(lead))
         })
     };
-    // matplotlib names what it has made by an address that ends so.
+    // matplotlib marks its pictures by an address with this end.
     let picture_has = |word: &&str| picture.replace("/stillimage", "").contains(*word);
     !LOADING.iter().any(picture_has) && all_are("href", &["=\"#", "='#"]) && all_are("url(", &["#"])
 }
@@ -296,7 +297,7 @@ fn is_inert_markdown(source: &str) -> bool {
     !source.contains("![") && !source.contains('<') && !source.contains("&#") && !has_tex(source)
 }
 
-/// Whether a text has a command of TeX by which formulas load something.
+/// Returns `true` if a text has a command of TeX by which formulas load something.
 fn has_tex(text: &str) -> bool {
     text.split('\\').skip(1).any(|command| {
         let end = command.find(|letter: char| !letter.is_ascii_alphabetic());
@@ -305,7 +306,7 @@ fn has_tex(text: &str) -> bool {
     })
 }
 
-/// Whether a text in JSON may be an address of another host.
+/// Returns `true` if a text in JSON may be an address of another host.
 fn leads_elsewhere(json: &Json) -> bool {
     match json {
         Json::String(text) => {

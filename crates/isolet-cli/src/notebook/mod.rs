@@ -34,7 +34,7 @@ pub(crate) struct Notebook {
     contents: Json,
 }
 
-/// How cells are run and shown.
+/// Runs cells and shows their output.
 pub(crate) struct Runner<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) interrupts: &'a Interrupts,
@@ -54,7 +54,7 @@ pub(crate) struct Played {
     executions: Vec<Execution>,
     /// Set if the last cell raised an exception that its author has announced.
     may_raise: bool,
-    /// Set if nobody reads the output any more.
+    /// Set once the output has no reader.
     is_reader_gone: bool,
     /// Set if output was left out.
     is_cut: bool,
@@ -67,8 +67,8 @@ impl Notebook {
         Ok(Self { name: name.to_owned(), cells, contents })
     }
 
-    /// Runs `first`, which sets the session up, then each cell until one fails, and finally what
-    /// ends a program.
+    /// Runs `first`, which sets the session up, then each cell until one fails, and finally the
+    /// steps that end a program.
     pub(crate) fn play(&mut self, first: Cell, runner: &mut Runner<'_>) -> Result<Played> {
         let mut played = Played::default();
         let mut is_alive = runner.run(first, &mut played)?.session_alive();

@@ -1,4 +1,4 @@
-//! Gathers what a cell writes, displays and raises, as Jupyter's format has it.
+//! Gathers the output, displays and exceptions of a cell in Jupyter's format.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use super::inert::{Data, made_inert};
 use isolet_service::core::in_options;
 use isolet_support::json_text::count;
 
-/// How many bytes of each stream a cell has in the file, unless the user says otherwise.
+/// The most bytes of each stream that a cell has in the file, unless the user sets another limit.
 const STREAM_BYTES: u64 = 16 << 20;
 /// The maximum number of pieces of text of a cell. A piece ends where one of another stream begins.
 const PIECES: usize = 10_000;

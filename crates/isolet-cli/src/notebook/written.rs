@@ -39,7 +39,7 @@ impl Target {
         Ok(Self { path: path.to_owned(), directory, name })
     }
 
-    /// Writes the file as Jupyter does. Readers see either all of it, or what was there before.
+    /// Writes the file as Jupyter does. Readers see either all of it, or the old file.
     pub(super) fn write(&self, notebook: &Json) -> Result<()> {
         self.replace(notebook).with_context(|| format!("cannot write `{}`", self.path.display()))
     }

@@ -16,10 +16,10 @@ use crate::show::terminal;
 
 /// Directories of the guest whose files get their names beneath them. Others keep the whole path.
 const HOMES: [&str; 2] = ["/home/user/", "/here/"];
-/// How many files a note names.
+/// The most files that a note names.
 const NAMED: usize = 3;
 
-/// Where the files go.
+/// The directory that receives the files.
 pub(crate) struct OutputFiles {
     path: PathBuf,
     directory: Dir,

@@ -100,7 +100,7 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     Ok(status)
 }
 
-/// Ends the session as python ends, so that files which are open keep what was written to them.
+/// Ends the session as python ends, so that open files keep the text that was written to them.
 fn end(session: &mut Session, shown: &Shown) -> Result<()> {
     if session.state() == SessionState::Ready {
         output::stream(session, Cell::new("").program(), shown, &Interrupts::default())?;

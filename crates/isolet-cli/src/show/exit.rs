@@ -18,7 +18,7 @@ pub(crate) const FAILED: u8 = 2;
 pub(crate) const LIMIT: u8 = 3;
 /// The interpreter died.
 pub(crate) const DIED: u8 = 4;
-/// Nobody reads the output any more, as with `| head`: 128 + SIGPIPE, as for other programs.
+/// The output has no reader any more, as with `| head`: 128 + SIGPIPE, as for other programs.
 pub(crate) const NO_READER: u8 = 141;
 /// Interrupted by Ctrl-C, in a shell's convention: 128 + SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
@@ -33,7 +33,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(hint) = ours.and_then(Error::hint) {
         text.extend(["\nhint: ", &*in_options(hint), "\n"]);
     }
-    // Much of the text may be the guest's. If standard error is closed, nobody can be told.
+    // Much of the text may be the guest's. If standard error is closed, the text is lost.
     let _ = io::stderr().write_all(terminal::for_stderr(&text).as_bytes());
     failure(error)
 }

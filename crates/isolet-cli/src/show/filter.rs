@@ -33,7 +33,7 @@ pub(crate) struct Filter {
     is_styled: bool,
 }
 
-/// What follows an escape.
+/// The state after an escape character.
 #[derive(Debug, PartialEq, Eq)]
 enum Sequence<'a> {
     /// Colours and styles.

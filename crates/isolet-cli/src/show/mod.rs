@@ -1,4 +1,5 @@
-//! What people and programs see: text on terminals, pictures, tables, progress, reports, statuses.
+//! Output for people and programs: text on terminals, pictures, tables, progress, reports,
+//! statuses.
 
 pub(crate) mod directory;
 pub(crate) mod exit;

@@ -1,4 +1,4 @@
-//! How a run ended, for a person.
+//! Describes the end of a run for a person.
 
 use std::io::{self, Write};
 

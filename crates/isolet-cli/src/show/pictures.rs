@@ -15,20 +15,20 @@ const VARIABLE: &str = "ISOLET_PICTURES";
 /// The terminals that draw sixels by default, by the beginning of `TERM`.
 const SIXEL_TERMS: [&str; 5] = ["contour", "foot", "mlterm", "xterm-sixel", "yaft"];
 
-/// How wide a picture may be if a terminal does not report its width, in pixels.
+/// The greatest width of a picture if a terminal does not report its own, in pixels.
 const USUAL_WIDTH: usize = 1000;
 
-/// How many characters of base64 one command of kitty's protocol may carry.
+/// The most characters of base64 in one command of kitty's protocol.
 const KITTY_CHARACTERS: usize = 4096;
 
-/// How a terminal takes pictures.
+/// A protocol by which a terminal draws pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
     /// kitty's, which Ghostty and Konsole have too.
     Kitty,
     /// iTerm2's, which `WezTerm` and mintty have too.
     Iterm2,
-    /// DEC's sixels, which foot, mlterm and contour have, and xterm if it was told so.
+    /// DEC's sixels: foot, mlterm and contour have them, and xterm if it is configured so.
     Sixel,
 }
 
@@ -68,9 +68,9 @@ impl Protocol {
         }
     }
 
-    /// Returns what draws a picture at the cursor, on lines of its own, or `None` if these bytes
-    /// are none that can be drawn. The bytes may be anything, and none of them gets to the terminal
-    /// but in base64.
+    /// Returns the sequence that draws a picture at the cursor, on separate lines, or `None` if
+    /// these bytes are no picture that can be drawn. The bytes may be anything, and reach the
+    /// terminal only in base64.
     pub(crate) fn sequence(self, png: &[u8]) -> Option<String> {
         let mut drawn = match self {
             Self::Kitty => kitty(png),

@@ -45,14 +45,14 @@ impl Progress {
     }
 }
 
-/// Does some work, and says what it is on a line of standard error once it takes longer than a
-/// second. For programs that others start, whose standard error may be a log.
+/// Does some work, and names it on a line of standard error once it takes longer than a second. For
+/// programs that others start, whose standard error may be a log.
 pub(crate) fn said<T>(what: &str, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();
         let say = move || {
             if let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(STEP) {
-                // If standard error is closed, nobody can be told.
+                // If standard error is closed, the line is lost.
                 let _ = writeln!(io::stderr(), "isolet: {what}");
             }
         };
@@ -66,7 +66,7 @@ pub(crate) fn said<T>(what: &str, work: impl FnOnce() -> T) -> T {
 
 /// Says something that a person should know, once, on standard error.
 pub(crate) fn notice(text: &str) {
-    // If standard error is closed, nobody can be told.
+    // If standard error is closed, the line is lost.
     let _ = writeln!(
         io::stderr(),
         "{}isolet: {text}",
@@ -90,7 +90,7 @@ pub(crate) fn of_packages(packages: &[String]) -> String {
     }
 }
 
-/// What is being downloaded, if anything.
+/// The download under way, if any.
 static DOWNLOAD: Mutex<Option<PackageDownload>> = Mutex::new(None);
 
 /// Makes the line tell of a download.

@@ -27,7 +27,7 @@ pub(crate) struct RunReport<'a> {
     repr: Option<&'a str>,
     exception: Option<Exception<'a>>,
     exit_code: Option<i32>,
-    /// What the run displayed, in order: the data by format.
+    /// The displays of the run, in order: the data by format.
     displays: Vec<Bundle<'a>>,
     /// The files that the run has written.
     files: Vec<File<'a>>,
@@ -53,7 +53,7 @@ struct File<'a> {
     size: u64,
 }
 
-/// What a run has used. Times are in seconds, as in all of isolet's JSON.
+/// The resources that a run has used. Times are in seconds, as in all of isolet's JSON.
 #[derive(Default, serde::Serialize)]
 struct Usage {
     wall_time: f64,

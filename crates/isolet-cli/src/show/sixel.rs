@@ -10,7 +10,7 @@ use png::{Decoder, Limits, Transformations};
 /// The most bytes that decoding a picture may take, and a decoded picture may have.
 const MAX_DECODED_BYTES: usize = 64 << 20;
 
-/// How many colours a terminal has for sixels.
+/// The number of colours that a terminal has for sixels.
 const COLORS: usize = 256;
 
 /// The palette is learnt from each tenth pixel.
@@ -68,7 +68,7 @@ fn encode_band(band: &[u8], width: usize, to: &mut String) {
                 }
             };
         }
-        // What a row ends with in other colours needs no sixels.
+        // The end of a row in other colours needs no sixels.
         encode_run(run.filter(|(bits, _)| *bits != 0), to);
     }
     to.push('-');

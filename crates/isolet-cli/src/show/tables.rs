@@ -1,4 +1,5 @@
-//! Draws tables of HTML on a terminal: those of pandas, polars and whatever else has `_repr_html_`.
+//! Draws tables of HTML on a terminal: those of pandas, polars and other objects with
+//! `_repr_html_`.
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement};
@@ -11,7 +12,7 @@ const MAX_BYTES: usize = 1 << 20;
 const MAX_COLUMNS: usize = 100;
 const MAX_ROWS: usize = 1000;
 
-/// How many bytes of text there may be besides the tables: a caption, not a page.
+/// The most bytes of text besides the tables: a caption, not a page.
 const MAX_TEXT_BYTES: usize = 400;
 
 #[derive(Default)]
@@ -193,7 +194,7 @@ impl Table {
     }
 }
 
-/// Whether a cell goes to the right: numbers do, and what stands for a missing one.
+/// Returns `true` for a cell to align right: a number, or the mark of a missing one.
 fn is_number(text: &str) -> bool {
     matches!(text, "" | "..." | "…" | "NaN" | "nan" | "NaT" | "None" | "<NA>" | "null")
         || text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | '$'))

@@ -1,4 +1,4 @@
-//! The command's terminal: what the guest learns about it, and which guest output reaches it.
+//! The command's terminal: its properties for the guest, and a filter for the guest's output.
 
 use isolet_support::text::strictly;
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! Shows what a run displays: pictures on a terminal that can draw them, tables drawn on any,
+//! Shows the displays of a run: pictures on a terminal that can draw them, tables drawn on any,
 //! everything else as text or as files.
 
 use std::io::{self, IsTerminal, Write};
@@ -43,9 +43,9 @@ const EXTENSIONS: [(&str, &str); 17] = [
 pub(crate) struct Viewer(Arc<Mutex<State>>);
 
 struct State {
-    /// Where displays are written as files.
+    /// The directory for displays as files.
     folder: Option<Folder>,
-    /// How the terminal draws pictures, if it can.
+    /// The terminal's protocol for pictures, if it has one.
     protocol: Option<Protocol>,
     is_terminal: bool,
     /// Set to show the values of cells, too.
@@ -130,7 +130,7 @@ impl Viewer {
         std::mem::take(&mut self.lock().has_drawn_result)
     }
 
-    /// Returns a line about the pictures that nobody has seen, if there are any.
+    /// Returns a line about the pictures that were not shown, if there are any.
     pub(crate) fn unseen(&self) -> Option<String> {
         match std::mem::take(&mut self.lock().unseen) {
             0 => None,

@@ -1,5 +1,5 @@
-//! Which servers of other clients the user has accepted. A program that can write another client's
-//! file must not start programs by way of isolet.
+//! Records the servers of other clients that the user has accepted. A program that can write
+//! another client's file must not start programs by way of isolet.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Config {
     ///
     /// [`ErrorKind::Config`] if the user has no data directory.
     pub fn unaccepted(&self, file: Option<&Path>) -> Result<Vec<&ServerConfig>, Error> {
-        // What cannot be read accepts nothing.
+        // An unreadable file accepts nothing.
         let accepted: Accepted = store::read(&place(file)?).unwrap_or_default();
         let is_new = |server: &&ServerConfig| {
             !server.is_disabled() && !accepted.servers.contains(&server.accepted_key())

@@ -29,7 +29,7 @@ fn converted(entry: Json) -> Json {
     }
     if let Some(Json::Array(names)) = entry.remove("env_vars") {
         let names = names.iter().filter_map(Json::as_str);
-        // What is not set is not passed on.
+        // Unset variables are not passed on.
         insert(&mut entry, "env", names.map(|name| (name.to_owned(), format!("${{{name}:-}}"))));
     }
     if let Some(Json::Object(headers)) = entry.remove("http_headers") {

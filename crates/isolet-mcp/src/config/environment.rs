@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::secret::Secret;
 
-/// What a server that is a process gets of the environment, besides its own `env`.
+/// The environment variables that a server process inherits, besides its own `env`.
 const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 
 /// The variables that a configuration may name, and that say where its files are.
@@ -21,7 +21,7 @@ const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TMPDIR"];
 pub struct Environment(BTreeMap<String, Secret>);
 
 impl Environment {
-    /// Makes an environment of these variables. A command passes all of its own.
+    /// Makes an environment of these variables. A command passes all variables that it has.
     pub fn new<K, V>(variables: impl IntoIterator<Item = (K, V)>) -> Self
     where
         K: Into<String>,

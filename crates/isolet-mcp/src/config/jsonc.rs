@@ -1,7 +1,7 @@
 //! JSON with comments and trailing commas, as editors write it.
 
-/// Returns the JSON of a text with comments and trailing commas. Both become spaces, so that
-/// whatever a parser complains about keeps its line and column.
+/// Returns the JSON of a text with comments and trailing commas. Both become spaces, so that the
+/// errors of a parser have the right line and column.
 pub(super) fn to_json(text: &str) -> String {
     let mut plain = text.trim_start_matches('\u{feff}').as_bytes().to_vec();
     blank_comments(&mut plain);

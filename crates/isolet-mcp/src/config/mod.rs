@@ -1,4 +1,4 @@
-//! Which servers there are, and how to reach each: isolet's own file and those of other clients.
+//! The configured servers and how to reach each: isolet's own file and those of other clients.
 
 mod accepted;
 mod codex;
@@ -155,10 +155,10 @@ impl Extend<ServerConfig> for Config {
     }
 }
 
-/// Parses a text as an object of JSON, with comments. `Err` says what is wrong, and shows nothing
+/// Parses a text as an object of JSON, with comments. `Err` describes the mistake and shows nothing
 /// of the text, which may have secrets.
 fn object(text: &str) -> Result<Map<String, Json>, String> {
-    // What is half a pair for JavaScript is no character.
+    // JavaScript writes halves of surrogate pairs, which are no characters.
     let text = json_rpc::mended(jsonc::to_json(text).into_bytes()).unwrap_or_else(|(text, _)| text);
     match serde_json::from_slice(&text) {
         Ok(Json::Object(root)) => Ok(root),

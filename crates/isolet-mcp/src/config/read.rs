@@ -75,7 +75,7 @@ pub(super) fn server(
     Ok(Some(server))
 }
 
-/// Returns what a value of JSON is, for a message.
+/// Returns the kind of a value of JSON, for a message.
 pub(super) fn kind(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
@@ -232,7 +232,7 @@ impl Entry<'_> {
         };
         let mut templates = BTreeMap::new();
         for (name, value) in items {
-            // Some clients accept what a person writes without quotes.
+            // Some clients accept values that a person writes without quotes.
             let text = match value {
                 Json::String(text) => text.clone(),
                 Json::Number(_) | Json::Bool(_) => value.to_string(),

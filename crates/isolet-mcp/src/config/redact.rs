@@ -1,5 +1,5 @@
-//! Removes the secrets of a server's configuration from what leaves the host, in whatever form a
-//! server repeats them: as they are, percent-encoded, escaped for JSON, in base64.
+//! Removes the secrets of a server's configuration from data that leaves the host, in each form in
+//! which a server repeats them: as they are, percent-encoded, escaped for JSON, in base64.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
@@ -7,7 +7,7 @@ use url::Url;
 
 use isolet::Value;
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const MARK: &[u8] = b"[secret]";
 
 /// A shorter value is no secret: it would be found in texts that have nothing to do with it.
@@ -30,7 +30,7 @@ const HARMLESS: [&str; 5] = ["accept", "accept-language", "content-type", "user-
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
     secrets: Vec<String>,
-    /// What is looked for: the secrets and their forms in base64, the longest first.
+    /// The patterns to find: the secrets and their forms in base64, the longest first.
     forms: Vec<Vec<u8>>,
 }
 
@@ -52,7 +52,7 @@ impl Redactor {
         }
     }
 
-    /// Adds what is secret in a URL: a password, and parameters that look like secrets.
+    /// Adds the secrets of a URL: a password, and parameters that look like secrets.
     pub(crate) fn add_url(&mut self, url: &str) {
         let Ok(url) = Url::parse(url) else { return };
         for (name, value) in url.query_pairs() {
@@ -70,7 +70,7 @@ impl Redactor {
         }
         self.secrets.push(secret.to_owned());
         self.forms.push(secret.as_bytes().to_vec());
-        // In base64, what is before a secret shifts it by none, one or two bytes.
+        // In base64, the bytes before a secret shift it by none, one or two bytes.
         for shift in 0..3 {
             let shifted = [&vec![0; shift][..], secret.as_bytes()].concat();
             for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
@@ -190,7 +190,7 @@ impl Seen {
     }
 }
 
-/// Decodes what is percent-encoded; `+` is a space in forms.
+/// Decodes percent-encoded bytes; `+` is a space in forms.
 fn percent(bytes: &[u8], is_form: bool) -> Seen {
     let mut seen = Seen::new(bytes.len());
     let mut at = 0;

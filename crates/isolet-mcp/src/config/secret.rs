@@ -1,4 +1,4 @@
-//! Texts that are shown to nobody.
+//! Texts that are never shown.
 
 use std::fmt;
 

@@ -186,7 +186,7 @@ impl ServerConfig {
         self
     }
 
-    /// Denies the tools whose names match a glob, whatever other rules say.
+    /// Denies the tools whose names match a glob. Overrides all other rules.
     pub fn deny(mut self, glob: impl Into<String>) -> Self {
         self.deny.push(glob.into());
         self
@@ -218,7 +218,7 @@ impl ServerConfig {
 
     /// Believes the server's `readOnlyHint`: such tools need no approval.
     ///
-    /// Default: off, because a server can say what it likes.
+    /// Default: off, because a server can claim anything.
     pub fn trust_hints(mut self) -> Self {
         self.trust_hints = true;
         self
@@ -236,7 +236,7 @@ impl ServerConfig {
         self.disabled
     }
 
-    /// Returns what a person should see before the server is used: its command, without the values
+    /// Returns the text to show a person before the server is used: its command, without the values
     /// of variables, or the origin of its URL.
     #[must_use]
     pub fn shown(&self) -> String {
@@ -252,7 +252,7 @@ impl ServerConfig {
         }
     }
 
-    /// Returns what else a person should see before the server is used: the names of variables and
+    /// Returns further text to show a person before the server is used: the names of variables and
     /// headers that the configuration sets, and which tools it allows without a question.
     #[must_use]
     pub fn settings(&self) -> Vec<String> {
@@ -263,11 +263,11 @@ impl ServerConfig {
         named.keys().cloned().chain(allowed).chain(trusted).collect()
     }
 
-    /// Returns the key of what the user accepts: the server, and its rules.
+    /// Returns the key of the user's acceptance: the server, and its rules.
     pub(super) fn accepted_key(&self) -> String {
         // The form of lists has quotes and escapes, so that two are never the same text.
         let rules = format!("{:?} {} {:?}", self.globs(), self.trust_hints, self.max_calls);
-        // What the file says can start a program, too: by `LD_PRELOAD`, `NODE_OPTIONS`.
+        // Variables that the file sets can start a program, too: `LD_PRELOAD`, `NODE_OPTIONS`.
         let variables = match &self.transport {
             Transport::Stdio { env_file: Some(file), .. } => {
                 let path = file.fill(&self.environment).map(|filled| filled.text);
@@ -279,12 +279,12 @@ impl ServerConfig {
         blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
     }
 
-    /// Returns the key of everything that decides what the server is.
+    /// Returns the key of everything that identifies the server.
     pub(crate) fn key(&self) -> String {
         self.digest(true)
     }
 
-    /// Returns the key of the server, whatever its secrets and its environment are.
+    /// Returns the key of the server, which does not depend on its secrets and its environment.
     pub(crate) fn identity(&self) -> String {
         self.digest(false)
     }
@@ -325,8 +325,8 @@ impl ServerConfig {
         hasher.finalize().to_hex()[..32].to_owned()
     }
 
-    /// Reads the files and runs the commands that the configuration names. Blocks. What is secret
-    /// goes to `redactor` as well, also if this fails.
+    /// Reads the files and runs the commands that the configuration names. Blocks. Adds the secrets
+    /// to `redactor`, also if this fails.
     pub(crate) fn reach(&self, redactor: &mut Redactor) -> Result<Reached, String> {
         let environment = &self.environment;
         let mut fill = |template: &Template, name: Option<&str>| -> Result<String, String> {

@@ -23,10 +23,10 @@ pub struct CallRecord {
     pub server: String,
     /// The tool's name, as the server has it.
     pub tool: String,
-    /// What was decided: [`Verdict::Allow`] or [`Verdict::Deny`], or [`Verdict::Ask`] if the call
-    /// ended before there was an answer.
+    /// The decision: [`Verdict::Allow`] or [`Verdict::Deny`], or [`Verdict::Ask`] if the call ended
+    /// before there was an answer.
     pub verdict: Verdict,
-    /// Who decided.
+    /// The rule, person or check that decided.
     pub decided_by: DecidedBy,
     /// The BLAKE3 hash of the canonical JSON of the arguments, in hexadecimal. Empty if they were
     /// refused.
@@ -35,13 +35,13 @@ pub struct CallRecord {
     pub bytes_in: u64,
     /// The size of the result, in bytes.
     pub bytes_out: u64,
-    /// How long the server took.
+    /// The time that the server took.
     pub duration: Duration,
-    /// How the call ended.
+    /// The end of the call.
     pub outcome: CallOutcome,
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallOutcome {
@@ -54,7 +54,7 @@ pub enum CallOutcome {
         /// The text.
         message: String,
     },
-    /// Nobody waits for the call any more; the server was told.
+    /// The caller no longer waits for the call; the server was notified.
     Cancelled,
 }
 

@@ -76,9 +76,9 @@ impl HubBuilder {
         self
     }
 
-    /// Sets who decides about calls that need a person.
+    /// Sets the approver, which decides about calls that need a person.
     ///
-    /// Default: nobody. Such calls raise `PermissionError`.
+    /// Default: none. Such calls raise `PermissionError`.
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Some(Arc::new(approver));
         self

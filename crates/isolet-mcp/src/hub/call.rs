@@ -174,7 +174,7 @@ impl Target {
     }
 }
 
-/// Reports a call once, also one that nobody waits for any more.
+/// Reports a call once, also if its caller no longer waits.
 struct Recorder {
     record: CallRecord,
     audit: Option<Audit>,

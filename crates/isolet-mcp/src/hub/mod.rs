@@ -25,8 +25,8 @@ use isolet::{Tool, ToolModule};
 /// The tools of MCP servers, as tools of Python.
 ///
 /// A hub starts a server when it is first needed, keeps one connection to it for all sessions, and
-/// ends it when the last clone of the hub and the last of its tools are dropped. Its work is done
-/// on a thread of its own, so its futures need no runtime.
+/// ends it when the last clone of the hub and the last of its tools are dropped. It works on a
+/// separate thread, so its futures need no runtime.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -78,12 +78,12 @@ pub struct ToolInfo {
     pub python_name: String,
     /// The signature in Python, as in `get_sum(a: float, b: float)`.
     pub signature: String,
-    /// The first paragraph of the description, at most 200 characters, without what a reader does
-    /// not see.
+    /// The first paragraph of the description, at most 200 characters, without invisible
+    /// characters.
     pub summary: String,
     /// The whole docstring, at most 2,000 characters of description.
     pub doc: String,
-    /// What the rules say about calls.
+    /// The verdict of the rules on calls.
     pub verdict: Verdict,
     /// The server says that the tool changes nothing. It may say so of any tool.
     pub says_read_only: bool,
@@ -91,7 +91,7 @@ pub struct ToolInfo {
     pub is_unaccepted: bool,
 }
 
-/// What a server answered to [`Hub::check`].
+/// The answer of a server to [`Hub::check`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerReport {
@@ -103,9 +103,9 @@ pub struct ServerReport {
     pub tools: usize,
     /// The number of tools that were left out: invalid, too large, or too many.
     pub left_out: usize,
-    /// How long the server took to start, if it was not running, and to list its tools.
+    /// The time that the server took to start, if it was not running, and to list its tools.
     pub duration: Duration,
-    /// What has changed since the user accepted the tools.
+    /// The changes since the user accepted the tools.
     pub pins: PinDiff,
 }
 
@@ -216,7 +216,7 @@ impl Hub {
         })
     }
 
-    /// Returns what has changed since the user accepted a server's tools. Asks the server.
+    /// Returns the changes since the user accepted a server's tools. Asks the server.
     ///
     /// # Errors
     ///
@@ -238,7 +238,7 @@ impl Hub {
         Ok(diff)
     }
 
-    /// Forgets what was approved for a session that has ended.
+    /// Forgets the approvals for a session that has ended.
     pub fn forget_session(&self, session_id: u64) {
         self.0.grants.forget(session_id);
     }

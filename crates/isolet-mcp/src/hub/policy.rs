@@ -1,4 +1,4 @@
-//! Which calls may be made, and which a person is asked about.
+//! Decides which calls are allowed, which are denied, and which need a person.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -14,7 +14,7 @@ use isolet::{Error, ErrorKind};
 /// The maximum number of sessions whose approvals are remembered.
 const MAX_SESSIONS: usize = 10_000;
 
-/// What a rule says about a call.
+/// The verdict of a rule on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// The call is made.
@@ -62,7 +62,7 @@ impl Rule {
         Self::new(pattern.into(), Verdict::Ask)
     }
 
-    /// Makes a rule that denies calls, whatever other rules say.
+    /// Makes a rule that denies calls and overrides all other rules.
     ///
     /// # Errors
     ///
@@ -90,14 +90,14 @@ impl Rule {
         &self.pattern
     }
 
-    /// Returns what the rule says.
+    /// Returns the verdict of the rule.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 }
 
-/// Who decided about a call.
+/// The rule, person or check that decided about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecidedBy {
@@ -113,7 +113,7 @@ pub enum DecidedBy {
     Approver,
     /// The approver had allowed the tool for the run or the session.
     Earlier,
-    /// The tool is not what was accepted.
+    /// The tool differs from the accepted one.
     Pin,
     /// The run has made as many calls as it may.
     Limit,
@@ -152,7 +152,7 @@ pub struct Ask {
     pub tool: String,
     /// The tool's name in Python, which rules may have as well.
     pub python_name: String,
-    /// Exactly what is sent if the call is allowed: a dict by the server's names.
+    /// The arguments exactly as they are sent if the call is allowed: a dict by the server's names.
     pub arguments: Value,
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn pattern(server: &str, tool: &str, python: &str) -> String {
     format!("{server}.{name}")
 }
 
-/// What a person decided.
+/// The decision of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Decision {
@@ -191,8 +191,8 @@ pub type DecisionFuture<'a> = Pin<Box<dyn Future<Output = Decision> + Send + 'a>
 
 /// Decides about the calls that need a person.
 ///
-/// Python's stack waits meanwhile. Calls that run concurrently ask concurrently, so that one prompt
-/// can list them. The future is dropped when the run ends.
+/// Python's stack waits for the decision. Calls that run concurrently ask concurrently, so that one
+/// prompt can list them. The future is dropped when the run ends.
 pub trait Approver: Send + Sync {
     /// Decides about a call.
     fn approve(&self, ask: Ask) -> DecisionFuture<'_>;
@@ -206,7 +206,7 @@ impl<F: Fn(Ask) -> Decision + Send + Sync> Approver for F {
     }
 }
 
-/// Returns what the rules say about a tool, with its names of the server and of Python.
+/// Returns the verdict of the rules on a tool, with its names of the server and of Python.
 pub(crate) fn decide(
     server: &ServerConfig,
     rules: &[Rule],
@@ -219,8 +219,8 @@ pub(crate) fn decide(
     let matches_full = |glob: &str| matches(glob, &full) || matches(glob, &full_python);
 
     let verdicts = [Verdict::Allow, Verdict::Ask, Verdict::Deny];
-    // The most specific glob counts: the one with the most letters of its own. Of two that are as
-    // specific, it is the stricter one. A denial is final.
+    // The most specific glob counts: the one with the most literal characters. Of two that are
+    // equally specific, the stricter one counts. A denial is final.
     let configured = verdicts
         .into_iter()
         .zip(server.globs())
@@ -251,7 +251,7 @@ pub(crate) fn decide(
 fn matches(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
     let (mut at, mut from) = (0, 0);
-    // Where to go on if what follows the last star does not match.
+    // The positions to continue from if the text after the last star does not match.
     let mut star: Option<(usize, usize)> = None;
     while from < text.len() {
         match glob.get(at) {
@@ -274,7 +274,7 @@ fn matches(glob: &str, text: &str) -> bool {
     glob[at..].iter().all(|letter| *letter == '*')
 }
 
-/// What was approved for longer than one call, and how many calls runs have made.
+/// The approvals that hold for longer than one call, and the number of calls that runs have made.
 #[derive(Default)]
 pub(crate) struct Grants(Mutex<BTreeMap<u64, Session>>);
 
@@ -296,7 +296,7 @@ impl Grants {
         })
     }
 
-    /// Remembers what was decided about the tool.
+    /// Remembers a decision about the tool.
     pub(crate) fn add(&self, ask: &Ask, decision: &Decision) {
         let key = || (ask.server.clone(), ask.tool.clone());
         self.with(ask.session.id(), ask.run_id, |session| match decision {

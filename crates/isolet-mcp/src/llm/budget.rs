@@ -1,4 +1,4 @@
-//! What each run may spend on a language model.
+//! The budget of each run for a language model.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use isolet::ToolContext;
 use isolet::ToolError;
 use isolet::internals::lock;
 
-/// How many sessions are remembered. Beyond that, the oldest are forgotten.
+/// The most sessions that are remembered. Beyond that, the oldest are forgotten.
 const MAX_SESSIONS: usize = 10_000;
 
 /// About how many bytes of text a token has.
@@ -75,7 +75,7 @@ impl Budget {
 }
 
 impl Charge<'_> {
-    /// Notes what the call has cost in the end.
+    /// Adds the final cost of a call.
     pub(super) fn spent(&self, answer: &Answer) {
         let mut runs = lock(&self.budget.runs);
         let Some(spent) = runs.get_mut(&self.session).filter(|spent| spent.run == self.run) else {

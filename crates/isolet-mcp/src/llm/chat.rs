@@ -16,7 +16,7 @@ use isolet::ToolError;
 /// The maximum size of a response, in bytes: of an answer with what JSON adds to it.
 const MAX_RESPONSE_BYTES: usize = 2 * MAX_ANSWER_BYTES;
 
-/// How much of a response that is an error its exception shows, in characters.
+/// The most characters of an error response that its exception shows.
 const SHOWN_CHARS: usize = 500;
 
 /// The pauses before a request is sent again, if the server does not name one.

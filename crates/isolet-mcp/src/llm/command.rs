@@ -11,7 +11,7 @@ use tokio::process::{ChildStderr, ChildStdout, Command};
 use super::{Answer, MAX_ANSWER_BYTES, asking_for_json};
 use isolet::ToolError;
 
-/// How much of a failed program's standard error its exception shows, from the end.
+/// The most bytes of a failed program's standard error that its exception shows, from the end.
 const SHOWN_BYTES: usize = 1_000;
 
 /// The processes that a program has started. Dropping it ends them.

@@ -18,10 +18,10 @@
 //!
 //! * `llm_query(prompt)` returns the answer, a `str`.
 //! * `llm_query(prompt, schema={...})` asks for JSON of this JSON Schema and returns the value. An
-//!   answer that is no JSON raises `ValueError`. Whether the value fits the schema is the model's
-//!   matter.
+//!   answer that is no JSON raises `ValueError`. isolet does not check the value against the
+//!   schema.
 //! * `llm_query.map(prompts)` asks side by side, and `await llm_query(...)` works.
-//! * What goes wrong raises `RuntimeError` (the model, an exhausted budget), `TimeoutError` or
+//! * Failures raise `RuntimeError` (the model, an exhausted budget), `TimeoutError` or
 //!   `ConnectionError`, which the code can catch.
 
 mod budget;
@@ -53,7 +53,7 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// The most values of an answer that is JSON. No model writes as many.
 const MAX_ANSWER_VALUES: usize = 100_000;
 
-/// A language model, and what the guest may spend on it.
+/// A language model, and the guest's budget for it.
 #[derive(Clone)]
 #[must_use]
 pub struct Llm {
@@ -71,7 +71,7 @@ enum Model {
     Chat(Chat),
 }
 
-/// What a model has said, and what it cost.
+/// The answer of a model, and its cost.
 struct Answer {
     text: String,
     /// The tokens of prompt and answer, if the model tells.
@@ -81,8 +81,8 @@ struct Answer {
 impl Llm {
     /// Makes a model that is a program: it gets the prompt on its standard input and writes the
     /// answer to its standard output. It runs as the user, once for each call, with the environment
-    /// of this process, and is **not** sandboxed. An exit status other than 0 is an error with what
-    /// it has written to standard error.
+    /// of this process, and is **not** sandboxed. An exit status other than 0 is an error with the
+    /// text of its standard error.
     pub fn command<S: Into<String>>(
         program: impl Into<String>,
         args: impl IntoIterator<Item = S>,
@@ -145,8 +145,8 @@ impl Llm {
         }
     }
 
-    /// Sets the model's name, which a server is told. Default: none, for servers with one model. A
-    /// command gets no name.
+    /// Sets the model's name, which isolet sends to a server. Default: none, for servers with one
+    /// model. A command gets no name.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         if let Model::Chat(chat) = &mut self.model {
             chat.set_model(name.into());
@@ -189,8 +189,9 @@ impl Llm {
 
     /// Sets how many tokens a run may spend on prompts and answers. Default: 1,000,000.
     ///
-    /// What a server reports counts; without a report, four bytes are a token. A call is refused if
-    /// its prompt does not fit into what is left. The answers of calls under way may exceed it.
+    /// The count that a server reports is used; without a report, four bytes are a token. A call is
+    /// refused if its prompt does not fit into the rest of the budget. The answers of calls under
+    /// way may exceed it.
     pub fn max_tokens(mut self, tokens: u64) -> Self {
         self.max_tokens = tokens;
         self
@@ -284,7 +285,7 @@ fn unfenced(text: &str) -> &str {
     inner.strip_prefix("json").unwrap_or(inner).trim()
 }
 
-/// What a program, or a server that knows no schemas, is told besides the prompt.
+/// Adds the schema to a prompt, for a program or a server that knows no schemas.
 fn asking_for_json(prompt: &str, schema: &Json) -> String {
     let asked = "Answer with JSON only, without any other text, of this JSON Schema:";
     format!("{prompt}\n\n{asked}\n{schema}\n")

@@ -20,27 +20,27 @@ use isolet::internals::is_invisible;
 use isolet_support::json::{self, Json as AsJson};
 use isolet_support::quoted::quoted;
 
-/// The most characters of a call that are shown. One with more is refused: nobody can decide about
-/// what is not shown.
+/// The most characters of a call that are shown. A longer call is refused, because a user cannot
+/// decide about text that is not shown.
 const SHOWN_CHARS: usize = 4_000;
 
 /// The most characters of all calls of a question. Further calls are asked about afterwards.
 const QUESTION_CHARS: usize = 20_000;
 
-/// How many calls one question lists. Further ones are asked about afterwards.
+/// The most calls that one question lists. Further ones are asked about afterwards.
 pub(super) const MAX_LISTED: usize = 40;
 
-/// How long a question waits for calls that may follow.
+/// The time that a question waits for calls that may follow.
 const SETTLING: Duration = Duration::from_secs(1);
 
-/// How many entries about a run's calls are kept for its result.
+/// The most entries about a run's calls that are kept for its result.
 const MAX_CALLS: usize = 100;
 
 /// The calls that wait for a decision, of all runs, by the numbers of their sessions.
 #[derive(Clone, Default)]
 pub(super) struct ApprovalQueue(Arc<Mutex<HashMap<u64, RunEntry>>>);
 
-/// What the queue has of a run under way.
+/// The queue's entry of a run under way.
 struct RunEntry {
     questions: mpsc::UnboundedSender<Question>,
     calls: Calls,
@@ -50,7 +50,7 @@ struct RunEntry {
 #[derive(Clone, Default)]
 pub(super) struct Calls {
     pub(super) made: Vec<Call>,
-    /// How many there were beyond those.
+    /// The number of calls beyond those.
     pub(super) more: u64,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Call {
 /// A call that waits for a decision. Dropping it refuses the call.
 pub(super) struct Question {
     ask: Ask,
-    /// What is shown of it.
+    /// The text that the user sees.
     line: String,
     answer: oneshot::Sender<Decision>,
 }
@@ -261,7 +261,7 @@ pub(super) fn form(questions: &[Question]) -> Result<ElicitRequestParams, serde_
     })
 }
 
-/// Reads what the user has answered.
+/// Reads the answer of the user.
 pub(super) fn decision(answer: &ElicitResult) -> Decision {
     let no = |reason: &str| Decision::No(reason.to_owned());
     match answer.action {

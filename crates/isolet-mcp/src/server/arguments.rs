@@ -1,5 +1,5 @@
-//! The arguments of a call, as models and clients send them: an empty text or `"null"` for what is
-//! left out, numbers as texts, and keys that a client adds to every call.
+//! The arguments of a call, as models and clients send them: an empty text or `"null"` for an
+//! omitted one, numbers as texts, and keys that a client adds to every call.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl<'a> Arguments<'a> {
         Self { tool, known, given }
     }
 
-    /// Returns the names of what the tool does not have, made safe for a text.
+    /// Returns the names of arguments that the tool does not have, made safe for a text.
     pub(super) fn ignored(&self) -> Vec<String> {
         let unknown = self.given.keys().filter(|name| !self.known.contains(&name.as_str()));
         let mut names: Vec<String> = unknown.map(|name| shown(name)).collect();
@@ -44,7 +44,7 @@ impl<'a> Arguments<'a> {
         names
     }
 
-    /// Returns what a result says about ignored arguments, if there are any.
+    /// Returns the remark of a result about ignored arguments, if there are any.
     pub(super) fn remark(&self) -> Option<String> {
         remark(self.tool, &self.ignored(), self.known)
     }

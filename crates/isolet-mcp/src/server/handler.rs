@@ -1,4 +1,4 @@
-//! What the server does for a client's requests. The protocol itself is the crate `rmcp`.
+//! Handles a client's requests. The crate `rmcp` implements the protocol itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ use super::python::{Begun, Job, Python, Step};
 use super::tools::{CLOSE_SESSION, RUN_PYTHON, SEARCH_TOOLS};
 use super::{http, result, stubs, tools};
 
-/// How long clients may keep the list of tools, in milliseconds. It stays as it is while the server
-/// runs.
+/// The time for which clients may cache the list of tools, in milliseconds. The list does not
+/// change while the server runs.
 const LIST_TTL_MS: u64 = 3_600_000;
 
 /// The name of the question in a result that asks for the user's decision.
 const APPROVAL: &str = "approval";
 
-/// How many tools a search finds, if the model does not say, and at most.
+/// The number of tools that a search finds by default, and at most.
 const FOUND: usize = 10;
 const MAX_FOUND: usize = 50;
 
@@ -223,7 +223,7 @@ impl Server {
     }
 }
 
-/// How a client's user can be asked.
+/// The ways to ask a client's user.
 enum Way {
     /// By a request to the client.
     Elicitation,
@@ -245,11 +245,11 @@ fn way_to_ask(context: &RequestContext<RoleServer>) -> Way {
 }
 
 fn cancelled() -> CallToolResponse {
-    // Nobody gets it.
+    // A cancelled call's answer is not sent to the client.
     CallToolResponse::Complete(result::refusal("the call was cancelled"))
 }
 
-/// Returns what tells a client that its run goes on, if it wants to know.
+/// Returns a function that notifies a client that its run continues, if it asked for progress.
 fn beat(context: &RequestContext<RoleServer>) -> impl Fn(Duration) -> BoxFuture<'static, ()> {
     let (token, peer) = (context.meta.get_progress_token(), context.peer.clone());
     move |time: Duration| -> BoxFuture<'static, ()> {

@@ -1,4 +1,4 @@
-//! Reads what clients send. What cannot be read has an answer that says why.
+//! Reads what clients send, and answers invalid messages with the reason.
 
 use rmcp::model::{
     CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, InitializeRequestParams,
@@ -19,19 +19,19 @@ pub(super) const MAX_BYTES: usize = 16 << 20;
 /// empty one has in JSON.
 const MAX_VALUES: usize = 200_000;
 
-/// How many requests of a batch are answered one by one.
+/// The most requests of a batch that are answered one by one.
 const MAX_BATCH: usize = 1_000;
 
-/// How many characters of a method's name a message shows.
+/// The most characters of a method's name that a message shows.
 const METHOD_CHARS: usize = 100;
 
-/// What is said of parameters when nothing better is known.
+/// The message about wrong parameters when no better one is known.
 const NOT_SO: &str = "they are not as the protocol has them";
 
-/// What a client has sent.
+/// A message of a client.
 pub(super) enum Incoming {
     Message(Box<ClientJsonRpcMessage>),
-    /// What cannot be read, and has to be answered by this.
+    /// An invalid message, and the answer that refuses it.
     Refused(Json),
     /// Nothing that wants an answer.
     Nothing,
@@ -145,7 +145,7 @@ fn checked(message: ClientJsonRpcMessage) -> Incoming {
         let params = custom.params.take().unwrap_or_else(|| json!({}));
         let reason = match custom.method.as_str() {
             "tools/call" => match with_object(params) {
-                // Whatever else there is goes through the same door.
+                // The message is parsed again with these parameters.
                 Ok(params) => {
                     let anew = json!({
                         "jsonrpc": "2.0", "id": request.id,
@@ -184,7 +184,7 @@ fn checked(message: ClientJsonRpcMessage) -> Incoming {
     Incoming::Message(Box::new(JsonRpcMessage::Request(request)))
 }
 
-/// Says what is wrong with parameters.
+/// Describes the mistake in parameters.
 fn fault<T: DeserializeOwned>(params: Json) -> String {
     match serde_json::from_value::<T>(params) {
         Ok(_) => NOT_SO.to_owned(),

@@ -1,11 +1,11 @@
-//! What did not fit into results: long output and pictures, for clients that ask for it by its
-//! address.
+//! Keeps the parts that did not fit into results, long output and pictures, for clients that
+//! request them by address.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many bytes are kept for a session. The oldest go first.
+/// The most bytes that are kept for a session. The oldest outputs are removed first.
 const KEPT_BYTES: usize = 32 << 20;
 
 /// The start of all addresses.
@@ -26,7 +26,7 @@ struct Kept {
 #[derive(Clone)]
 pub(super) struct Output {
     number: u64,
-    /// What it is, such as `stdout`.
+    /// The kind of output, such as `stdout`.
     pub(super) name: String,
     pub(super) format: String,
     pub(super) data: Data,

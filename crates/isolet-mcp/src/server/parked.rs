@@ -76,7 +76,7 @@ impl ParkedRuns {
     }
 }
 
-/// Returns what a reference is bound to: who made the call, and its arguments.
+/// Returns the data that a reference is bound to: the owner of the call, and its arguments.
 fn bound_to(owner: &str, arguments: &JsonObject) -> Vec<u8> {
     let arguments = serde_json::to_vec(arguments).unwrap_or_default();
     let mut bound = owner.as_bytes().to_vec();

@@ -31,7 +31,7 @@ pub(super) struct Python {
     sandboxes: Box<dyn Sandboxes>,
     bounds: Bounds,
     table: Arc<Table<PythonSession>>,
-    /// Where sessions sleep that nobody uses; they end if there is none.
+    /// The store of idle sessions; without one, they end.
     store: Option<Store>,
     made: OnceCell<Made>,
     /// The other servers, if there are any.
@@ -67,8 +67,8 @@ pub(super) struct Interpreter {
 }
 
 impl Interpreter {
-    /// Ends the session in good order. What it has written to files of the host and not closed is
-    /// kept.
+    /// Ends the session in good order: files of the host that it has not closed keep what it has
+    /// written.
     fn close(&mut self) {
         if !self.files.is_empty() {
             self.session.end_program();
@@ -77,7 +77,8 @@ impl Interpreter {
         self.session.close();
     }
 
-    /// Writes files of the host back when there is nobody to tell that it failed.
+    /// Writes files of the host back when no client waits for the result. Errors go to standard
+    /// error.
     fn write_back(&mut self) {
         use std::io::Write;
         if let Err(error) = copy_out(&mut self.session, &mut self.files) {
@@ -92,7 +93,7 @@ impl PythonSession {
     }
 }
 
-/// What a client wants to run.
+/// The code that a client wants to run.
 pub(super) struct Job {
     pub(super) code: String,
     pub(super) timeout: Option<Duration>,
@@ -123,7 +124,7 @@ enum Unkept {
     Failed(String),
 }
 
-/// What comes next of a run.
+/// The next event of a run.
 pub(super) enum Step {
     Ended(Box<Ran>),
     /// A person has to decide about these calls. Python waits.
@@ -165,7 +166,7 @@ impl Python {
         self.hub.as_ref()
     }
 
-    /// Returns what the list of tools says, which is the same for as long as the server runs.
+    /// Returns the facts of the list of tools, which do not change while the server runs.
     pub(super) async fn facts(&self) -> &Facts {
         self.facts.get_or_init(|| self.find_facts()).await
     }
@@ -196,7 +197,7 @@ impl Python {
         &self.bounds
     }
 
-    /// Makes the sandbox ahead of the first call. What is wrong is told again by each call.
+    /// Makes the sandbox ahead of the first call. Each call reports the error again.
     pub(super) async fn warm_up(self: &Arc<Self>) {
         match self.made().await {
             // The first session starts while the client still thinks.
@@ -205,13 +206,13 @@ impl Python {
             }
             Err(reason) => {
                 use std::io::Write;
-                // If standard error is closed, the client alone is told.
+                // If standard error is closed, only the client gets the reason.
                 let _ = writeln!(std::io::stderr(), "error: {reason}");
             }
         }
     }
 
-    /// Gives the sessions up that nobody uses, for as long as the server runs.
+    /// Gives up idle sessions, for as long as the server runs.
     pub(super) async fn give_up_idle_sessions(self: &Arc<Self>) {
         let often = (self.bounds.session_ttl / 4).clamp(Duration::from_secs(1), BEAT * 6);
         loop {
@@ -221,7 +222,7 @@ impl Python {
             }
             if let Some(store) = &self.store {
                 let store = store.clone();
-                // What cannot be removed now is tried again.
+                // The next round tries again to remove the rest.
                 let _ = spawn_blocking(move || store.trim()).await;
             }
         }
@@ -239,7 +240,7 @@ impl Python {
         for in_use in &all {
             in_use.session().interrupt.interrupt();
         }
-        // Nobody is left who could be told why one cannot be saved.
+        // The clients have gone, so errors of saving are not reported.
         join_all(all.iter().map(|in_use| self.keep(store, in_use))).await;
     }
 
@@ -260,13 +261,13 @@ impl Python {
         let (owner, handle) = (in_use.owner().to_owned(), in_use.handle().to_owned());
         let session = in_use.give_up(reason);
         if session.is_none() {
-            // The session goes on, so what was kept of it is out of date.
+            // The session continues, so its saved copy is out of date.
             store.remove(&owner, &handle);
         }
         let is_kept = turn.is_some();
         drop(turn);
         if is_kept {
-            // It goes on from what was kept.
+            // It will continue from the saved copy.
             self.let_go(session);
         } else {
             self.end(session).await;
@@ -293,7 +294,7 @@ impl Python {
             (store.clone(), in_use.owner().to_owned(), in_use.handle().to_owned());
         let kept = spawn_blocking(move || {
             store.keep(&owner, &handle, &mut turn.session)?;
-            // To be saved, the guest has written what was in the buffers of its files.
+            // Saving has made the guest flush the buffers of its files.
             turn.write_back();
             Ok(turn)
         });
@@ -327,8 +328,8 @@ impl Python {
         Ok(Some(Begun { running, in_use, approvals }))
     }
 
-    /// Waits for what comes next of a run. `beat` is called now and then, with the time since the
-    /// run began.
+    /// Waits for the next event of a run. Calls `beat` now and then, with the time since the run
+    /// began.
     pub(super) async fn step(
         &self,
         owner: &str,
@@ -403,7 +404,7 @@ impl Python {
         };
         let turn = store.turn(handle);
         let _turn = turn.lock().await;
-        // Another call may have woken it meanwhile.
+        // Another call may have woken it since.
         if let Ok(in_use) = self.get(owner, handle) {
             return Ok(in_use);
         }
@@ -516,7 +517,7 @@ impl Python {
         });
         async {
             if let Some(ending) = ending {
-                // There is nobody to tell that it failed.
+                // No client waits for the error.
                 let _ = ending.await;
             }
         }

@@ -24,7 +24,7 @@ const MAX_IMAGE_BYTES: usize = 1 << 20;
 /// The formats that clients show as images.
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 
-/// How many files a result names.
+/// The most files that a result names.
 const MAX_FILES: usize = 50;
 
 /// Returns the result of a call that has no run, such as one of an unknown session.
@@ -71,7 +71,7 @@ pub(super) fn of_run(
         add(&mut text, "files: ", &files.join(", "));
     }
     if ending.status != "ok" && !ran.calls.made.is_empty() {
-        // So that nobody makes them twice.
+        // So that the model does not repeat them.
         add(&mut text, "calls already made: ", &calls_in_words(&ran.calls));
     }
     if text.is_empty() && images.is_empty() {
@@ -147,11 +147,11 @@ fn calls_in_words(calls: &Calls) -> String {
     words.join(", ")
 }
 
-/// How a run ended.
+/// The end of a run.
 struct Ending {
     status: &'static str,
     error: Option<PyException>,
-    /// What there is to say beyond the traceback.
+    /// A note besides the traceback.
     remark: String,
 }
 
@@ -187,7 +187,7 @@ impl Ending {
     }
 }
 
-/// What a result is made of, and what did not fit.
+/// The parts of a result, and those that did not fit.
 struct Parts<'a> {
     session: &'a PythonSession,
     handle: Option<&'a str>,
@@ -209,7 +209,7 @@ impl<'a> Parts<'a> {
             return text.to_owned();
         };
         let mut whole = String::new();
-        // What a session has put out goes with it.
+        // The session keeps the whole text, which is removed with it.
         if let Some(handle) = self.handle {
             let data = Data::Text(text.to_owned());
             let output = self.session.outputs.keep(name, "text/plain", data);
@@ -219,7 +219,7 @@ impl<'a> Parts<'a> {
         format!("{head}\n[... {left_out} characters left out{whole} ...]\n{tail}")
     }
 
-    /// Returns the text of what was displayed, and the pictures.
+    /// Returns the text of the displays, and the pictures.
     fn displays(&mut self, execution: &Execution) -> (String, Vec<ContentBlock>) {
         let (mut text, mut images) = (String::new(), Vec::new());
         for display in execution.displays() {

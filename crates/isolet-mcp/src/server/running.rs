@@ -1,4 +1,4 @@
-//! A run under way: its thread, its cancellation, and what it asks its user.
+//! A run under way: its thread, its cancellation, and its questions to the user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +14,13 @@ use super::approvals::{Question, RunApprovals};
 use super::python::{Interpreter, Job, PythonSession, copy_out, failed};
 use isolet_service::core::in_options;
 
-/// How often a client is told that a run goes on.
+/// The interval of progress notifications to a client.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
 
-/// How long a cancelled run may go on before its session is killed.
+/// The time that a cancelled run may take to end before its session is killed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What comes next of a run under way.
+/// The next event of a run under way.
 pub(super) enum Next {
     Done(Box<Done>),
     Asked(Vec<Question>),
@@ -32,7 +32,7 @@ pub(super) enum Next {
 pub(super) type Done =
     (Result<Execution, isolet::Error>, OwnedMutexGuard<Interpreter>, Option<String>);
 
-/// A run under way, on a thread of its own. Dropping it interrupts the code.
+/// A run under way, on a separate thread. Dropping it interrupts the code.
 pub(super) struct Running {
     started: Instant,
     thread: JoinHandle<Done>,

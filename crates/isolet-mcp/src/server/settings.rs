@@ -1,4 +1,4 @@
-//! What a server is made of, as plain data and functions of the program that embeds it.
+//! The settings of a server, as plain data and functions of the program that embeds it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,20 +14,20 @@ use isolet::{Limits, Sandbox, SandboxBuilder};
 
 use isolet_support::socket::Address;
 
-/// What a server is made of.
+/// The settings of a server.
 pub struct Settings {
-    /// Where the code of clients runs.
+    /// Makes the sandboxes in which the code of clients runs.
     pub sandboxes: Box<dyn Sandboxes>,
-    /// What clients may have.
+    /// The bounds for clients.
     pub bounds: Bounds,
-    /// Where sessions sleep that nobody uses; they end if there is none.
+    /// The store of idle sessions; without one, they end.
     pub store: Option<StoreSettings>,
-    /// The other servers whose tools the code may call. The server sets the approver and who is
-    /// told of calls.
+    /// The other servers whose tools the code may call. The server sets the approver and the
+    /// observer of calls.
     pub hub: Option<HubBuilder>,
     /// The language model that the code may ask.
     pub llm: Option<Llm>,
-    /// Is told of each call of another server's tool.
+    /// Receives a record of each call of another server's tool.
     pub on_call: Option<OnCall>,
 }
 
@@ -40,37 +40,37 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// A function that is told of each call of another server's tool.
+/// A function that receives a record of each call of another server's tool.
 pub type OnCall = Box<dyn Fn(&CallRecord) + Send + Sync>;
 
-/// What clients may have.
+/// The bounds for clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// How long a session is kept that nobody uses.
+    /// The time for which an idle session is kept.
     pub session_ttl: Duration,
     /// The maximum number of sessions. A new one takes the place of the one not used for longest.
     pub max_sessions: usize,
     /// The maximum length of each part of a result, in characters.
     pub result_chars: usize,
-    /// How long the user has to answer whether a call is allowed.
+    /// The time that the user has to decide about a call.
     pub approval_timeout: Duration,
 }
 
-/// Where sessions sleep.
+/// The store of idle sessions.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
     /// Is made if it is missing. Only its owner may use it.
     pub directory: PathBuf,
-    /// How long a session may sleep.
+    /// The time that a session may sleep.
     pub ttl: Duration,
     /// The maximum size of all sessions that sleep.
     pub max_bytes: u64,
 }
 
-/// How clients reach a server over HTTP.
+/// The settings of a server over HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// Where it listens.
+    /// The address that it listens at.
     pub address: Address,
     /// The file of the token that clients have to send. Without it the server makes one, but none
     /// for a Unix socket.
@@ -86,8 +86,8 @@ pub trait Sandboxes: Send + Sync + 'static {
     /// Returns what code can do in the sandbox.
     fn abilities(&self) -> Abilities;
 
-    /// Makes the sandbox. `extend` gives the builder the limits, and the tools of the server. What
-    /// fails is told to each client, and tried again by its next call.
+    /// Makes the sandbox. `extend` gives the builder the limits, and the tools of the server. Each
+    /// client gets the error of a failure, and its next call tries again.
     ///
     /// # Errors
     ///
@@ -98,14 +98,14 @@ pub trait Sandboxes: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// Fails if the session cannot be used. Its client is told why.
+    /// Fails if the session cannot be used. Its client gets the error.
     fn prepare(&self, session: &mut Session, packages: &[String]) -> Result<CopiedFiles>;
 
     /// Prepares a session that has slept, which has its packages.
     ///
     /// # Errors
     ///
-    /// Fails if the session cannot be used. Its client is told why.
+    /// Fails if the session cannot be used. Its client gets the error.
     fn prepare_woken(&self, session: &mut Session) -> Result<CopiedFiles>;
 }
 
@@ -118,14 +118,14 @@ pub struct Made {
     pub packages: Vec<String>,
 }
 
-/// What code can do in a sandbox, for the description that a model reads.
+/// The abilities of code in a sandbox, for the description that a model reads.
 #[derive(Clone, Debug)]
 pub struct Abilities {
-    /// How long a run may take.
+    /// The time limit of a run.
     pub timeout: Duration,
     /// The packages that sessions have or may load.
     pub packages: Vec<String>,
-    /// What the code may reach besides its own memory, in words; empty if nothing.
+    /// The resources that the code may reach besides its own memory, in words; empty if none.
     pub access: String,
     /// The code may change files of the host.
     pub writes: bool,

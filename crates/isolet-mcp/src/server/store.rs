@@ -1,8 +1,8 @@
-//! Where sessions sleep (`--session-store`): files in a directory, from which a later call wakes
-//! them. Servers may share it, and the next one goes on with what the last one has left.
+//! The store of sleeping sessions (`--session-store`): files in a directory, from which a later
+//! call wakes them. Servers may share it, and the next server continues the sessions of the last.
 //!
-//! A file is named by a hash of the session's handle and its owner, so that the directory tells
-//! nobody a handle. A server that wakes a session takes the file away first, so that no other does.
+//! A file is named by a hash of the session's handle and its owner, so that the directory reveals
+//! no handle. A server that wakes a session renames the file first, so that no other does.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -26,13 +26,13 @@ use isolet_support::size::shown_bytes;
 /// The end of the files' names.
 const EXTENSION: &str = "session";
 
-/// How old a file is that is only half written, or was taken away to be woken, when nobody writes
-/// or wakes it any more.
+/// The age from which a half-written file, or one that was taken to be woken, counts as left behind
+/// by a server that ended.
 const LEFT_BEHIND: Duration = Duration::from_hours(1);
 
 #[derive(Clone)]
 pub(super) struct Store {
-    /// For what is done by path: saving and restoring.
+    /// The path, for saving and restoring.
     directory: Arc<Path>,
     /// For everything else.
     open: Arc<Dir>,
@@ -97,7 +97,7 @@ impl Store {
                 shown_bytes(self.max_bytes)
             ));
         }
-        // What cannot be removed now is tried again.
+        // A later call tries again to remove the rest.
         let _ = self.trim();
         Ok(())
     }
@@ -142,15 +142,15 @@ impl Store {
         self.open.remove_file(name(owner, handle)).is_ok()
     }
 
-    /// Removes what has slept for too long, what takes more than there is room for, and what ended
-    /// servers have left behind.
+    /// Removes sessions that have slept for too long, those that exceed the size limit, and files
+    /// that ended servers have left behind.
     pub(super) fn trim(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let mut sleeping = Vec::new();
         for entry in self.open.entries()? {
             let name = entry?.file_name();
             let Some(is_whole) = is_whole(&name) else { continue };
-            // Another server may have taken it meanwhile.
+            // Another server may have taken it since.
             let Ok(found) = self.open.symlink_metadata(&name) else { continue };
             let modified = found.modified()?.into_std();
             let age = now.duration_since(modified).unwrap_or_default();
@@ -183,7 +183,7 @@ fn name(owner: &str, handle: &str) -> String {
 pub(super) struct Taken {
     directory: Arc<Dir>,
     name: String,
-    /// What it is called meanwhile.
+    /// The file's name while the session is being woken.
     aside: String,
     path: PathBuf,
 }

@@ -5,14 +5,14 @@ use isolet::{Tool, ToolSpec, search_tools, tool_stub};
 
 use super::tools::ServerFacts;
 
-/// How many characters of stubs an answer to a search has. The best one is always shown.
+/// The most characters of stubs in an answer to a search. The best match is always shown.
 const STUB_CHARS: usize = 6_000;
 
-/// How long the signature of a tool is whose stub has no room.
+/// The most characters of the signature of a tool whose stub does not fit.
 const SIGNATURE_CHARS: usize = 1_500;
 
-/// Returns what is known of the servers without asking them. If there are more than `most` tools,
-/// they are only counted, because signatures take time.
+/// Returns the known facts about the servers without asking them. If there are more than `most`
+/// tools, only counts them, because signatures take time.
 pub(super) async fn known(hub: &Hub, most: usize) -> Vec<ServerFacts> {
     let mut servers = Vec::new();
     let listed = hub.servers();

@@ -1,8 +1,8 @@
 //! The tools of the server, as clients list them: the same ones in the same order for everybody.
 //!
 //! The schemas of arguments have no other keywords than `type`, `description`, `properties` and
-//! `required`: clients hand them to models whose functions know few others, such as Gemini's. What
-//! a schema does not say, the code checks.
+//! `required`: clients hand them to models whose functions know few others, such as Gemini's. The
+//! code checks all else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,48 +14,48 @@ pub(super) const RUN_PYTHON: &str = "run_python";
 pub(super) const CLOSE_SESSION: &str = "close_session";
 pub(super) const SEARCH_TOOLS: &str = "search_tools";
 
-/// How many characters of the description name other servers' tools.
+/// The most characters of the description that name other servers' tools.
 pub(super) const CATALOGUE_CHARS: usize = 6_000;
 
-/// How many characters of it a name takes at least, with what separates it from others.
+/// The least number of characters that a name takes, with its separator.
 pub(super) const MIN_NAME_CHARS: usize = 3;
 
 /// The key by which Claude Code lets a tool have long results, in characters.
 const MAX_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
 
-/// What is not as on a desktop, which code that counts in indices wants to know.
+/// A difference from numpy on a desktop, for code that computes with indices.
 pub(super) const NUMPY: &str = " numpy's integers have 64 bits, but arrays of indices (argsort, \
      nonzero, where, searchsorted, factorize) have 32: use .astype('int64') before multiplying \
      them.";
 
-/// What the definitions say about this server.
+/// The facts about this server in the definitions of its tools.
 pub(super) struct Facts {
     pub(super) timeout: Duration,
     pub(super) session_ttl: Duration,
-    /// How long a session may sleep that nobody uses; `None` if it ends instead.
+    /// The time that an idle session may sleep; `None` if it ends instead.
     pub(super) sleep: Option<Duration>,
     pub(super) max_sessions: usize,
     pub(super) result_chars: usize,
     /// The packages that sessions have, in words; empty if there are none.
     pub(super) packages: String,
-    /// What code that uses them wants to know; empty if nothing.
+    /// Advice for code that uses them; empty if there is none.
     pub(super) about_packages: &'static str,
-    /// What the code may reach besides its own memory, in words; empty if nothing.
+    /// The resources that the code may reach besides its own memory, in words; empty if none.
     pub(super) access: String,
-    /// Whether the code may change something outside of its session.
+    /// `true` if the code may change something outside of its session.
     pub(super) is_destructive: bool,
-    /// Whether the code may reach other servers.
+    /// `true` if the code may reach other servers.
     pub(super) is_open: bool,
-    /// Whether the code may ask a language model.
+    /// `true` if the code may ask a language model.
     pub(super) has_llm: bool,
     /// The servers whose tools it may call.
     pub(super) servers: Vec<ServerFacts>,
 }
 
-/// What is known of a server without asking it.
+/// The facts about a server that are known without asking it.
 pub(super) struct ServerFacts {
     pub(super) module: String,
-    /// How many tools it has; `None` if the server was never asked.
+    /// The number of its tools; `None` if the server was never asked.
     pub(super) tools: Option<usize>,
     /// Their signatures; `None` if they are too many, too.
     pub(super) signatures: Option<Vec<String>>,
@@ -130,8 +130,8 @@ fn end_of_sessions(facts: &Facts) -> String {
     format!("A session ends {unused}when newer ones need its place (at most {most}).")
 }
 
-/// Returns what the code may call, within a budget: signatures if they fit, else names, else how
-/// many there are.
+/// Describes the functions that the code may call, within a budget: by signatures if they fit, else
+/// by names, else by their number.
 fn catalogue(servers: &[ServerFacts]) -> String {
     let mut text = String::from(
         "\n\nThe code may call the tools of other servers as functions, each server a module: \

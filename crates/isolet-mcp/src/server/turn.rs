@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// How many calls may wait for one session.
+/// The most calls that may wait for one session.
 const WAITING: usize = 16;
 
 /// Something that one call uses at a time.
@@ -19,7 +19,7 @@ impl<T> Turns<T> {
         Self { inner: Arc::new(Mutex::new(inner)), waiting: AtomicUsize::new(0) }
     }
 
-    /// Takes a turn if nobody has one.
+    /// Takes the turn if it is free.
     pub(super) fn try_take(&self) -> Option<OwnedMutexGuard<T>> {
         Arc::clone(&self.inner).try_lock_owned().ok()
     }

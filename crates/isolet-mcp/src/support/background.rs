@@ -1,5 +1,5 @@
-//! A thread that serves the process's connections to servers. A caller needs no runtime of its own,
-//! and a connection outlives the caller that began it.
+//! A thread that serves the process's connections to servers. A caller needs no runtime, and a
+//! connection outlives the caller that began it.
 
 use std::io;
 use std::pin::Pin;
@@ -45,7 +45,7 @@ fn start() -> io::Result<Handle> {
     receiver.recv().map_err(io::Error::other)?
 }
 
-/// Runs a future on the runtime until it ends, also if nobody waits any more.
+/// Runs a future on the runtime until it ends, also if its caller stops waiting.
 pub(crate) async fn finish<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<T> {

@@ -18,7 +18,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Writes a file of JSON in the place of the old one. Who reads it meanwhile gets one of the two.
+/// Replaces a file of JSON atomically: a concurrent reader gets the old file or the new one.
 pub(crate) fn write<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
     let directory = path.parent().ok_or_else(|| io::Error::other("the path has no directory"))?;
     private_directory(directory)?;
@@ -35,7 +35,7 @@ pub(crate) fn write<T: Serialize>(path: &Path, content: &T) -> io::Result<()> {
         fs::rename(&temporary, path)
     })();
     if written.is_err() {
-        // What remains would only take space.
+        // A file that remains only takes space.
         let _ = fs::remove_file(&temporary);
     }
     written

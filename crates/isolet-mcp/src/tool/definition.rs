@@ -64,7 +64,8 @@ impl Definition {
         hint.and_then(Json::as_bool) == Some(true)
     }
 
-    /// Returns the digest of everything that describes the tool, whatever the order of the keys.
+    /// Returns the digest of everything that describes the tool, independent of the order of the
+    /// keys.
     pub(crate) fn digest(&self) -> String {
         use sha2::{Digest, Sha256};
         let mut text = String::new();
@@ -75,8 +76,8 @@ impl Definition {
     }
 }
 
-/// Returns `true` if a name is what it looks like: without what nobody sees, and not another way to
-/// write a name of plain letters, which Python takes for that name.
+/// Returns `true` if a name is exactly as it looks: it has no invisible characters, and is no other
+/// spelling of plain letters, which Python normalizes to the same name.
 fn is_plain(name: &str) -> bool {
     let is_hidden = |letter: char| letter.is_control() || is_invisible(letter);
     !name.chars().any(is_hidden) && name.nfkc().eq(name.chars())

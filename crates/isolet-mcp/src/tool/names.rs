@@ -9,7 +9,7 @@ use isolet::internals::is_identifier;
 const MAX_CHARS: usize = 64;
 
 /// The modules of Python's standard library. A server of such a name becomes `mcp_NAME`, so that
-/// `import time` stays what it was.
+/// `import time` keeps its meaning.
 const STDLIB: &str = "\
     abc aifc annotationlib antigravity argparse array ast asynchat asyncio asyncore atexit audioop \
     base64 bdb binascii binhex bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd \
@@ -42,7 +42,7 @@ pub(crate) fn modules<'a>(servers: impl IntoIterator<Item = &'a str>) -> Vec<Str
 }
 
 /// Returns a name of Python for each original name. Collisions are resolved in the order of the
-/// sorted originals, whatever the order here is.
+/// sorted originals, independent of the order of the argument.
 pub(crate) fn assign(originals: &[&str]) -> Vec<String> {
     let mut order: Vec<usize> = (0..originals.len()).collect();
     // A name that needs no change keeps itself, so it comes first.

@@ -1,5 +1,5 @@
-//! Pins: what the tools of a server were when the user first saw them. A tool that has changed, or
-//! is new, is refused until the user accepts it.
+//! Pins: the definitions of a server's tools when the user first saw them. A tool that has changed,
+//! or is new, is refused until the user accepts it.
 //!
 //! A pin is the SHA-256 of the tool's canonical JSON: name, title, description, schemas and
 //! annotations. The set of names is pinned with them, because a changed tool could come under a new
@@ -22,7 +22,7 @@ struct Pins {
     tools: BTreeMap<String, String>,
 }
 
-/// What has changed since the user accepted a server's tools.
+/// The changes since the user accepted a server's tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PinDiff {

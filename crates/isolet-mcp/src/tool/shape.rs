@@ -1,5 +1,5 @@
-//! What the results of a tool without an output schema were like: types and the names of fields, no
-//! values.
+//! The observed shape of the results of a tool without an output schema: types and the names of
+//! fields, no values.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const MAX_FIELDS: usize = 40;
 /// The maximum number of nodes of a shape.
 const MAX_NODES: usize = 200;
 
-/// How many items of a list are looked at.
+/// The most items of a list that are inspected.
 const MAX_ITEMS: usize = 20;
 
 /// The maximum number of types that a place has.

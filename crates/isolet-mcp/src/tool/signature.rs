@@ -12,7 +12,7 @@ use isolet::{Param, ToolError, ToolSpec, TypeHint};
 /// The maximum number of parameters of a tool.
 const MAX_PARAMS: usize = 200;
 
-/// How much a schema may be unfolded by its references, in nodes. A larger one is `Any`.
+/// The most nodes to which a schema may unfold by its references. A larger one is `Any`.
 const MAX_NODES: usize = 5_000;
 
 /// The maximum length of the text about a parameter, in characters.
@@ -21,7 +21,7 @@ const PARAM_CHARS: usize = 400;
 /// The name of the parameter that takes further arguments, if none of the tool's own has it.
 const MORE: &str = "arguments";
 
-/// What Python sees of a tool, and the way back.
+/// The signature of a tool in Python, and the way back to the tool's own names.
 #[derive(Clone, Debug)]
 pub(crate) struct Signature {
     pub(crate) spec: ToolSpec,
@@ -30,7 +30,7 @@ pub(crate) struct Signature {
     more: Option<String>,
     /// The result is in an envelope, as [`WRAPPED`] says.
     pub(crate) is_wrapped: bool,
-    /// The server says what the results are.
+    /// The server defines the shape of results.
     pub(crate) has_output: bool,
 }
 
@@ -59,7 +59,7 @@ impl Signature {
             if !omits_none {
                 required.push(param.hint(hint));
             } else if let Some(default) = default {
-                // `None` stands for what was not passed, as Python's programs have it.
+                // `None` stands for an argument that was not passed, as in Python's programs.
                 param = param.hint(hint.or_none());
                 optional.push(param.display_default(value::value(default.clone())));
             } else {
@@ -95,7 +95,8 @@ impl Signature {
         Self { spec, params, more, is_wrapped, has_output }
     }
 
-    /// Converts the arguments of a call, which were bound and checked, to what the server takes.
+    /// Converts the arguments of a call, which were bound and checked, to the server's names and
+    /// values.
     pub(crate) fn arguments(&self, bound: Value) -> Result<Map<String, Json>, ToolError> {
         let refuse = |reason: String| {
             let text = format!("{}() {reason}", self.spec.name());

@@ -8,7 +8,7 @@ pub(crate) const SIGNATURE_CHARS: usize = 200;
 /// The maximum length of a docstring, in characters.
 pub(crate) const DOC_CHARS: usize = 2_000;
 
-/// Removes what a reader does not see: control characters, escape sequences of terminals,
+/// Removes text that a reader does not see: control characters, escape sequences of terminals,
 /// characters without width or that change the direction, and comments of HTML. Lines stay.
 pub(crate) fn clean(text: &str) -> String {
     let text = without_comments(text);

@@ -101,7 +101,7 @@ fn from_block(block: ContentBlock) -> Value {
 }
 
 fn blob(mime: String, data: String, uri: Option<String>) -> Value {
-    // What is no base64 is given as it came, so that the program can look at it.
+    // Invalid base64 is passed on as it came, so that the program can look at it.
     let data = STANDARD.decode(&data).map_or(Value::Str(data), Value::Bytes);
     let mut fields = vec![("mime".into(), mime.into()), ("data".into(), data)];
     fields.extend(uri.map(|uri| ("uri".into(), uri.into())));

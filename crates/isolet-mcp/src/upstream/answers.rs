@@ -22,7 +22,7 @@ const MAX_PAGE_BYTES: usize = 8 * 1024 * 1024;
 /// some hundred times the two bytes that it has in JSON.
 const BYTES_PER_VALUE: usize = 8;
 
-/// The longest line that is kept until it is known what it answers.
+/// The longest line that is kept until its request is known.
 pub(super) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads the messages of one server.
@@ -64,8 +64,8 @@ impl Reader {
             JsonRpcMessage::Request(request) => {
                 let asked = asked(&request.request);
                 if matches!(request.request, ClientRequest::InitializeRequest(_)) {
-                    // A server that took long to start answers the discovery after all, which
-                    // nobody waits for any more.
+                    // A server that took long to start answers the discovery late, when the client
+                    // no longer waits for it.
                     waiting.retain(|_, asked| *asked != RequestKind::Discovery);
                 }
                 waiting.insert(request.id.clone(), asked);
@@ -82,7 +82,7 @@ impl Reader {
         }
     }
 
-    /// Notes that nobody waits for the answer to a request any more.
+    /// Notes that the client no longer waits for the answer to a request.
     pub(super) fn forget(&self, id: &RequestId) {
         lock(&self.waiting).remove(id);
     }
@@ -102,7 +102,7 @@ impl Reader {
     /// Reads a line of a process.
     pub(super) fn line(&self, line: Vec<u8>) -> ReceivedLine {
         let outline = Outline::of(&line);
-        // What is no object is a line that the server prints for people.
+        // A line that is no object is text that the server prints for people.
         if !outline.is_object() {
             return ReceivedLine::Messages(Vec::new());
         }
@@ -119,7 +119,7 @@ impl Reader {
         self.unreadable(&outline, &too_long(bytes, self.max_bytes))
     }
 
-    /// Reads the answer to a request that was sent by itself, whatever number it has.
+    /// Reads the answer to a request that was sent by itself. Ignores the number of the answer.
     pub(super) fn body(
         &self,
         body: Vec<u8>,
@@ -171,7 +171,8 @@ impl Reader {
         }
     }
 
-    /// Reads an event of a stream that answers no request, or that goes on with another one.
+    /// Reads an event of a stream that answers no request, or that continues the stream of another
+    /// one.
     pub(super) fn stray_event(
         &self,
         data: Vec<u8>,
@@ -318,7 +319,7 @@ fn parse(text: Vec<u8>, max_bytes: usize) -> Result<ServerJsonRpcMessage, String
     }
 }
 
-/// Returns an answer with what it lacks.
+/// Returns an answer with its missing fields added.
 fn completed(mut object: Map<String, Json>) -> Json {
     if object.contains_key("method") {
         return Json::Object(object);

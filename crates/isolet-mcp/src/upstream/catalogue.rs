@@ -1,5 +1,5 @@
-//! What is known about a server without asking it: its tools, and what their results were like.
-//! Kept on disk, so that listing tools starts no server.
+//! The cached facts about a server, available without asking it: its tools, and the shapes of their
+//! results. Kept on disk, so that listing tools starts no server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ const FORMAT: u32 = 2;
 /// The maximum number of tools whose results are remembered.
 const MAX_SHAPES: usize = 1_000;
 
-/// Whether a server has the handshake of the older protocol.
+/// The protocol of a server: the older one with a handshake, or the newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Era {
     Legacy,
@@ -98,7 +98,7 @@ impl Shelf {
         is_new
     }
 
-    /// Remembers what a result was like. Returns `true` if the file has to be written.
+    /// Remembers the shape of a result. Returns `true` if the file has to be written.
     pub(crate) fn saw(&self, tool: &str, result: &Value) -> bool {
         let shape = Shape::of(result);
         let mut known = lock(&self.known);
@@ -125,7 +125,7 @@ impl Shelf {
         }
     }
 
-    /// Returns what has changed since the tools were accepted.
+    /// Returns the changes since the tools were accepted.
     pub(crate) fn diff(&self) -> Arc<PinDiff> {
         Arc::clone(&lock(&self.known).diff)
     }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use super::Lines;
 use super::answers::Reader;
 
-/// How long a process may take to end by itself once it is no longer needed.
+/// The time that a process may take to end by itself once it is no longer needed.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The maximum length of a line of standard error. The rest of it is another line.
@@ -24,7 +24,7 @@ const MAX_LINE: usize = 8 * 1024;
 /// Receives the lines that a server writes to standard error.
 pub(super) type LineSink = Box<dyn Fn(&str) + Send + Sync>;
 
-/// A process and those that it has started, which are a group of their own. Dropping it ends them.
+/// A process and its descendants, which are in a separate process group. Dropping it ends them.
 pub(super) struct Process {
     child: Option<Child>,
     group: Option<Pid>,
@@ -38,7 +38,7 @@ pub(super) struct Started {
     pub(super) process: Process,
 }
 
-/// Starts a process. Needs a runtime. `Err` says what is missing.
+/// Starts a process. Needs a runtime. `Err` names the missing part.
 pub(super) fn start(
     program: &str,
     arguments: &[String],

@@ -39,7 +39,7 @@ pub(super) struct Connection {
     pub(super) since: Instant,
 }
 
-/// How the first messages are exchanged.
+/// The way in which the first messages are exchanged.
 #[derive(Clone, Copy)]
 pub(super) enum Start {
     Legacy,
@@ -183,7 +183,7 @@ impl Connection {
         }
     }
 
-    /// Calls a tool. If the future is dropped, the server is told.
+    /// Calls a tool. Dropping the future cancels the call at the server.
     pub(super) async fn call(
         &self,
         tool: String,
@@ -204,8 +204,8 @@ impl Connection {
         }
     }
 
-    /// Has the listener told of changes of the list, where a server of the newer protocol wants to
-    /// be asked for them.
+    /// Subscribes the listener to changes of the list, if a server of the newer protocol requires a
+    /// subscription.
     pub(super) fn subscribe(&self, upstream: Weak<Upstream>) {
         let info = self.service.peer_info();
         let tells = info
@@ -226,8 +226,8 @@ impl Connection {
     }
 }
 
-/// Hears what a server says of its own accord. What it asks for, it does not get: isolet has no
-/// model and no person to offer.
+/// Receives the messages that a server sends without a request. isolet declines the server's own
+/// requests: it offers neither a model nor a person.
 pub(super) struct Listener(pub(super) Weak<Upstream>);
 
 impl ClientHandler for Listener {
@@ -268,14 +268,14 @@ fn converted(
 
 /// Why a server did not start.
 pub(super) struct StartFailure {
-    /// What failed, in words of the server, too.
+    /// The error, with the server's own words.
     pub(super) reason: String,
     pub(super) next: Next,
-    /// The process, if it has answered and goes on.
+    /// The process, if it has answered and still runs.
     pub(super) started: Option<Started>,
 }
 
-/// What may help a server that did not start.
+/// The protocol to try next with a server that did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Nothing.

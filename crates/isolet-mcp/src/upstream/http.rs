@@ -32,7 +32,7 @@ const LAST_EVENT: &str = "last-event-id";
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// How much of an error's body its message shows.
+/// The most bytes of an error's body that its message shows.
 const SHOWN_BYTES: usize = 500;
 
 type Failure = StreamableHttpError<io::Error>;
@@ -145,7 +145,7 @@ impl StreamableHttpClient for HttpClient {
             Some(answer) if status.is_success() => {
                 return Ok(StreamableHttpPostResponse::Json(answer, new_session));
             }
-            // What is no answer of JSON-RPC, such as a proxy's, is shown as it is.
+            // An answer that is no JSON-RPC, such as a proxy's, is shown as it is.
             Some(answer @ JsonRpcMessage::Error(_))
                 if has_error(&body) && (session.is_some() || *asked != RequestKind::Discovery) =>
             {
@@ -211,7 +211,7 @@ async fn whole(response: Response<Body>, max_size: usize) -> Result<Bytes, Failu
     body.ok_or(StreamableHttpError::ResponseBodyTooLarge { max_size })
 }
 
-/// Returns the error that shows what a server said instead of an answer.
+/// Returns the error that shows the text that a server sent instead of an answer.
 fn unexpected(status: StatusCode, body: &[u8]) -> Failure {
     let shown = String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES)]);
     StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}: {shown}")))

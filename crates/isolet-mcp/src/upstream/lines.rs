@@ -18,7 +18,7 @@ use isolet_support::json_rpc::{Duplex, Line};
 pub(super) struct Lines<R, W> {
     wire: Duplex<R, W>,
     reader: Reader,
-    /// What a line that was read stands for.
+    /// The messages of a line that was read.
     messages: VecDeque<ServerJsonRpcMessage>,
     closed: Arc<AtomicBool>,
 }
@@ -79,7 +79,7 @@ pub(super) struct Lent<R, W> {
     place: Weak<Mutex<Option<Lines<R, W>>>>,
 }
 
-/// Where streams are found that a client had.
+/// Receives the streams when a client no longer has them.
 pub(super) struct Returned<R, W>(Arc<Mutex<Option<Lines<R, W>>>>);
 
 impl<R, W> Returned<R, W> {
@@ -91,7 +91,7 @@ impl<R, W> Returned<R, W> {
 
 impl<R, W> Drop for Lent<R, W> {
     fn drop(&mut self) {
-        // Nobody waits for them once the client has begun.
+        // Once the client has begun, the streams are not taken back.
         if let Some(place) = self.place.upgrade() {
             *lock(&place) = self.lines.take();
         }

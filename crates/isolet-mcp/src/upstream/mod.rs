@@ -57,7 +57,7 @@ pub(crate) type Log = Arc<dyn Fn(&str, &str) + Send + Sync>;
 /// Receives the name of a server whose tools have changed.
 pub(crate) type Changed = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a server needs of its hub.
+/// The parts of the hub that a server uses.
 #[derive(Clone)]
 pub(crate) struct Surroundings {
     pub(crate) start_time: Duration,
@@ -68,7 +68,8 @@ pub(crate) struct Surroundings {
     pub(crate) changed: Changed,
 }
 
-/// How many calls a server gets at a time. More wait, however many a sandbox lets through.
+/// The most calls that a server gets at a time. Further ones wait, even if the limit of a sandbox
+/// is higher.
 const CONCURRENT_CALLS: usize = 16;
 
 /// A server. Dropping it ends the connection.
@@ -95,7 +96,7 @@ struct Link {
     reason: String,
 }
 
-/// What a server says when it is asked.
+/// The answers of a server about itself.
 pub(crate) struct Described {
     pub(crate) protocol: String,
     pub(crate) name: String,
@@ -188,7 +189,7 @@ impl Upstream {
         })
     }
 
-    /// Refuses a tool that is not what the user has accepted.
+    /// Refuses a tool that differs from the one that the user has accepted.
     pub(crate) fn check_pins(&self, tool: &str) -> Result<(), ToolError> {
         let Some(reason) = self.shelf.diff().refuses(tool) else { return Ok(()) };
         let server = self.config.name();
@@ -203,7 +204,7 @@ impl Upstream {
         ))
     }
 
-    /// Remembers what a result was like.
+    /// Remembers the shape of a result.
     pub(crate) fn saw(self: &Arc<Self>, tool: &str, result: &Value) {
         if self.shelf.saw(tool, result)
             && let Ok(runtime) = background::handle()
@@ -219,7 +220,7 @@ impl Upstream {
         redactor.value(value);
     }
 
-    /// Removes secrets and what nobody sees from a text.
+    /// Removes secrets and invisible characters from a text.
     pub(crate) fn clean(&self, message: &str) -> String {
         let redacted = lock(&self.redactor).text(message);
         text::cut(&text::clean(&redacted), REASON_CHARS)
@@ -256,7 +257,7 @@ impl Upstream {
 
     async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ToolError> {
         let upstream = Arc::clone(self);
-        // Others wait for the same start, so it goes on without whoever began it.
+        // Others wait for the same start, so it continues if the caller that began it goes away.
         let linked = background::finish(async move { upstream.link().await }).await;
         linked.unwrap_or_else(|error| Err(error.to_string())).map_err(|r| self.unreachable(&r))
     }

@@ -41,7 +41,7 @@ where
                 Ok(event) => Some(Ok(with_message(event, |data, is_message| {
                     reader.event(data, is_message, id, *asked)
                 }))),
-                // It may go on in another stream.
+                // The answer may continue in another stream.
                 Err(SseError::Body(error)) if !is_too_long(&*error) => {
                     Some(Err(SseError::Body(error)))
                 }
@@ -62,7 +62,7 @@ where
     read.boxed()
 }
 
-/// Parses a body that answers no request of its own.
+/// Parses a body that answers no request.
 pub(super) fn messages<S, E>(body: S, reader: Reader) -> BoxStream<'static, Result<Sse, SseError>>
 where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -75,7 +75,7 @@ where
     read.boxed()
 }
 
-/// Returns an event that is a message or empty, whatever its name.
+/// Returns an event that is a message or empty, and removes its name.
 fn with_message(
     mut event: Sse,
     read: impl FnOnce(Vec<u8>, bool) -> Option<ServerJsonRpcMessage>,

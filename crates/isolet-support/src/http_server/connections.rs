@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Limits;
 
-/// How long the server waits for a descriptor when there is none.
+/// The time that the server waits for a descriptor when there is none.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How many connections that were told to end may still hold a descriptor.
+/// The most connections that may still hold a descriptor after they were asked to end.
 const MAX_ENDING: usize = 64;
 
 pub(super) struct Connections {
@@ -34,7 +34,7 @@ struct Inner {
     ending: usize,
 }
 
-/// What is known of a connection.
+/// The state of a connection.
 pub(super) struct State {
     number: u64,
     table: Arc<Connections>,

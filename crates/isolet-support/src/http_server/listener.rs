@@ -38,7 +38,8 @@ impl Listener {
     }
 }
 
-/// Whether a connection failed before it was accepted, which is nothing to wait for.
+/// Returns `true` if a connection failed before it was accepted, after which the server need not
+/// wait.
 pub(super) fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),

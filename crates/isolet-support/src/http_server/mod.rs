@@ -1,5 +1,5 @@
 //! The HTTP server of the command: connections that are bounded in number and in time, and answers
-//! by a function. What is answered, and who is known, is the caller's.
+//! by a function. The caller decides on answers, and on which clients are known.
 
 mod connections;
 mod io;
@@ -27,28 +27,28 @@ use self::io::Watched;
 pub use self::listener::Listener;
 use self::portions::Portions;
 
-/// How much of a connection is kept in memory: the longest head of a request.
+/// The bytes of a connection that are kept in memory: the longest head of a request.
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The most connections of clients that are not known.
 const MAX_STRANGERS: usize = 512;
 
-/// How many connections there may be, and how long they may be silent.
+/// The bounds on the number of connections, and on the time that they may be silent.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The most connections. A further one ends one that is silent, or waits.
     pub connections: usize,
     /// The most of those whose client is not known: a further one ends the oldest of them.
     pub strangers: usize,
-    /// How long the head of a request may take, and the time between two requests.
+    /// The time that the head of a request may take, and that between two requests.
     pub head: Duration,
-    /// How long a client may take no byte of its answer.
+    /// The time for which a client may take no byte of its answer.
     pub unread: Duration,
 }
 
 impl Limits {
-    /// At most `connections`, and no more than half the descriptors that this process may have:
-    /// the others are for what the requests are about.
+    /// At most `connections`, and no more than half the descriptors that this process may have: the
+    /// others are for the work of the requests.
     pub fn new(connections: usize) -> Self {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let half = usize::try_from(descriptors / 2).unwrap_or(usize::MAX);
@@ -75,7 +75,7 @@ impl Peer {
 }
 
 /// In the extensions of an answer: its client may take as long as it wants to read it, because
-/// what is not read makes its source wait.
+/// unread bytes make their source wait.
 #[derive(Clone, Copy)]
 pub struct Patient;
 
@@ -112,7 +112,7 @@ where
         () = end.cancelled() => {}
     }
     drop((listener, open));
-    // It fails once nobody can send.
+    // Receiving fails once all senders are gone.
     closed.recv().await;
 }
 
@@ -156,7 +156,7 @@ async fn connection<A, F, B>(
     let mut is_ending = false;
     loop {
         tokio::select! {
-            // A client that breaks off is nobody's failure.
+            // A client that breaks off is not an error of the server.
             _ = served.as_mut() => return,
             () = state.shutdown_requested() => return,
             () = end.cancelled(), if !is_ending => {

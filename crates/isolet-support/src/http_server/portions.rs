@@ -1,5 +1,5 @@
-//! The body of an answer, in portions between which others have their turn: what the kernel takes
-//! of a long answer at once keeps the thread busy for milliseconds.
+//! The body of an answer, in portions between which others have their turn: passing a long answer
+//! to the kernel at once keeps the thread busy for milliseconds.
 
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
@@ -10,10 +10,10 @@ use hyper::body::{Body, Frame, SizeHint};
 /// The most bytes of a portion.
 const PORTION_BYTES: usize = 128 << 10;
 
-/// The body of an answer, and what is kept until it was written.
+/// The body of an answer, and a value that is kept until it was written.
 pub(super) struct Portions<B, K> {
     body: B,
-    /// What the body has given and the connection has not had yet.
+    /// The bytes that the body has given and the connection has not taken yet.
     rest: Bytes,
     /// Set after a portion, until others had their turn.
     pauses: bool,

@@ -1,9 +1,9 @@
-//! What a change of a file looks like: the lines that go and come, with some around them.
+//! Shows the change of a file: the lines that go and come, with some around them.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// How many lines around a change are shown.
+/// The number of lines that are shown around a change.
 const CONTEXT: usize = 3;
 
 /// The most characters of a line that are shown. Some clients write their file as one line.

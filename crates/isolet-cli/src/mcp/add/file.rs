@@ -113,7 +113,7 @@ impl File {
             fs::rename(&temporary, &self.real)
         })();
         if written.is_err() {
-            // What remains would only take space.
+            // A file that remains only takes space.
             let _ = fs::remove_file(&temporary);
         }
         written

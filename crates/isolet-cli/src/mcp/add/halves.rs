@@ -5,7 +5,7 @@
 /// `\uf…` to `\uf7ff`.
 const PRIVATE: [u8; 2] = [b'e', b'f'];
 
-/// Which private characters stand for halves in a text; `None` if it has no half.
+/// The range of private characters that replace halves in a text; `None` if it has no half.
 #[derive(Clone, Copy)]
 pub(super) struct Halves(Option<u8>);
 

@@ -12,11 +12,11 @@ pub(super) struct Json {
     root: CstRootNode,
     halves: Halves,
     key: &'static str,
-    /// What the file has to say after the edits.
+    /// The expected content of the file after the edits.
     expected: Value,
 }
 
-/// What the editors of these files accept, and nothing beyond it.
+/// The syntax that the editors of these files accept, and nothing beyond it.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -31,8 +31,8 @@ const OPTIONS: ParseOptions = ParseOptions {
 };
 
 impl Json {
-    /// Reads a text whose servers are in the object `key`. `Err` says what is wrong with it, and
-    /// shows nothing of it, which may have secrets.
+    /// Reads a text whose servers are in the object `key`. `Err` describes the mistake and shows
+    /// nothing of the text, which may have secrets.
     pub(super) fn parse(text: &str, key: &'static str) -> Result<Self, String> {
         let text = if text.trim().is_empty() { "" } else { text };
         let (halves, text) = Halves::replaced(text)?;

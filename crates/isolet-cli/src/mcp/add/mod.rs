@@ -154,7 +154,7 @@ fn check(options: &[String], command: Command) -> Result<()> {
 fn words(args: &Added, assets: Option<&Path>, moved: Option<&Moved>) -> Result<Vec<String>> {
     let program = std::env::current_exe().context("where isolet itself is cannot be found out")?;
     let mut words = vec![text_of(&program)?, "mcp".to_owned()];
-    // A client starts isolet in a directory of its own.
+    // A client starts isolet in the client's directory, not in this one.
     for (option, path) in [("--assets", assets), ("--config", moved.map(Moved::path))] {
         if let Some(path) = path {
             let path = std::path::absolute(path)?;

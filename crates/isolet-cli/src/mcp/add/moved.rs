@@ -12,7 +12,7 @@ use super::diff;
 use super::file::File;
 use super::json::Json;
 
-/// What is moved, and the file as it will be.
+/// The servers to move, and the changed file.
 pub(super) struct Moved {
     file: File,
     path: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// Finds what there is to move out of a client's file. `name` is isolet's own entry.
+    /// Finds the servers to move out of a client's file. `name` is isolet's own entry.
     pub(super) fn plan(
         client: Client,
         from: &File,
@@ -98,7 +98,7 @@ impl Moved {
         text
     }
 
-    /// Writes isolet's file. Returns what to tell the user.
+    /// Writes isolet's file. Returns the message for the user.
     pub(super) fn write(&self) -> Result<String> {
         let mut said = String::new();
         let shown = self.path.display();
@@ -125,7 +125,8 @@ impl Moved {
     }
 }
 
-/// Puts `[secret]` in the place of what clients pass to their servers, in a text for a terminal.
+/// Puts `[secret]` in the place of the values that clients pass to their servers, in a text for a
+/// terminal.
 pub(super) fn masked(text: String, client: Client, file: &str) -> String {
     let own = client.to_own(file).ok().and_then(|own| serde_json::from_str(&own).ok());
     let own: Value = own.unwrap_or_default();

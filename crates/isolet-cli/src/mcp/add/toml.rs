@@ -11,12 +11,12 @@ const KEY: &str = "mcp_servers";
 /// A file with servers, to be edited.
 pub(super) struct Toml {
     text: String,
-    /// What the file has to say after the edits.
+    /// The expected content of the file after the edits.
     expected: Value,
 }
 
 impl Toml {
-    /// Reads a text. `Err` says what is wrong with it, and shows nothing of it, which may have
+    /// Reads a text. `Err` describes the mistake and shows nothing of the text, which may have
     /// secrets.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         Ok(Self { text: text.to_owned(), expected: value(text)? })
@@ -151,7 +151,7 @@ fn wrong_kind() -> String {
     format!("`{KEY}` is no table, it has to be one")
 }
 
-/// Returns what a text says, with a table of servers.
+/// Returns the value of a text, with a table of servers.
 fn value(text: &str) -> Result<Value, String> {
     let root: toml::Table = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);

@@ -1,4 +1,4 @@
-//! What the worker reports, and what it asks the client for.
+//! The worker's reports and requests to the client.
 
 use prost::{Message, Oneof};
 

@@ -1,4 +1,4 @@
-//! What the client asks for, and its answers.
+//! The client's requests, and its answers.
 
 use prost::{Message, Oneof};
 

@@ -1,4 +1,4 @@
-//! Pages of other origins: which may send requests, and what a browser has to be told about that.
+//! Cross-origin requests: the pages that may send them, and the headers that browsers need (CORS).
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -7,14 +7,14 @@ use hyper::header::{
 };
 use url::Url;
 
-/// What a page may read of an answer, besides its body.
+/// The headers of an answer that a page may read.
 const EXPOSED: &str = "mcp-session-id, mcp-protocol-version, www-authenticate";
 
 /// Asked by browsers about pages of the internet that want to reach a machine of a local network.
 const ASKS_PRIVATE: &str = "access-control-request-private-network";
 const ALLOWS_PRIVATE: &str = "access-control-allow-private-network";
 
-/// How long a browser may remember what it was told, in seconds.
+/// The time for which a browser may cache the answer to a preflight, in seconds.
 const MAX_AGE: &str = "600";
 
 /// The origins whose pages may send requests.
@@ -29,7 +29,7 @@ struct Origin {
 
 impl Origins {
     /// Reads origins such as `https://app.example.com:443`. Without a port, or with `*` in its
-    /// place, any port counts, as in the check of `rmcp`. What is no origin admits nobody.
+    /// place, any port counts, as in the check of `rmcp`. An invalid origin admits no page.
     pub(super) fn new<'a>(allowed: impl IntoIterator<Item = &'a str>) -> Self {
         let read = |text: &str| {
             let base = text.strip_suffix(":*").unwrap_or(text);
@@ -59,7 +59,7 @@ fn parsed(text: &str) -> Option<(String, String, Option<u16>)> {
     Some((url.scheme().to_owned(), url.host_str()?.to_owned(), url.port_or_known_default()))
 }
 
-/// Adds what the browser of an allowed page asks before it sends a request.
+/// Adds the headers that answer the preflight of an allowed page.
 pub(super) fn permit(asked: &HeaderMap, answer: &mut HeaderMap) {
     let constant = HeaderValue::from_static;
     answer.insert(ACCESS_CONTROL_ALLOW_METHODS, constant("GET, POST, DELETE, OPTIONS"));

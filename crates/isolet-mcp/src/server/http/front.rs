@@ -1,5 +1,5 @@
-//! Looks at requests before the protocol does: who sends them, whether they can be read, and what
-//! the client can read in turn.
+//! Checks requests before the protocol sees them: their sender, their form, and the types that the
+//! client accepts.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::server::handler::Server;
 use crate::server::incoming::{self, MAX_BYTES, refusal};
 use isolet_support::http_server::Peer;
 
-/// How long a client may take to send a request, whose token is known.
+/// The time that a client with a valid token may take to send a request.
 const SENDING: Duration = Duration::from_mins(2);
 
 /// The most bytes of an answer that is collected for a client that reads no events.
@@ -82,7 +82,7 @@ impl Front {
         request.extensions_mut().insert(Principal(principal));
         let method = request.method().clone();
         let accepted = Accepted::of(request.headers());
-        // What the protocol demands of clients, some do not say.
+        // The protocol requires an `Accept` with both types, which some clients do not send.
         let accepts = match (&method, accepted) {
             (_, Accepted::Nothing) => None,
             (&Method::POST, _) => Some(BOTH),
@@ -149,7 +149,7 @@ impl Front {
     }
 }
 
-/// Which of the two forms of an answer a client reads.
+/// The form of an answer that a client reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     Both,

@@ -32,8 +32,8 @@ use isolet_support::socket::{Address, LOOPBACK, bind_unix};
 /// The only path that is served.
 const PATH: &str = "/mcp";
 
-/// How many connections there may be. For a further one, a silent one ends: first those whose
-/// clients have not sent the token.
+/// The most connections. A further one ends a silent one: first those whose clients have not sent
+/// the token.
 const MAX_CONNECTIONS: usize = 512;
 
 /// The origins of pages that this machine serves. Such a page still has to know the token.
@@ -63,15 +63,15 @@ enum Socket {
     Unix(StdUnixListener, PathBuf),
 }
 
-/// The hash of a token. Comparing hashes takes as long whatever is sent.
+/// The hash of a token. Comparing hashes takes the same time for all inputs.
 #[derive(Clone, Copy)]
 struct Token(blake3::Hash);
 
-/// Who has sent a request.
+/// The sender of a request.
 #[derive(Clone)]
 struct Principal(String);
 
-/// Returns who has sent the request with these extensions, if it came by HTTP.
+/// Returns the sender of the request with these extensions, if it came by HTTP.
 pub(super) fn principal(extensions: &Extensions) -> Option<String> {
     let parts = extensions.get::<hyper::http::request::Parts>()?;
     parts.extensions.get::<Principal>().map(|principal| principal.0.clone())
@@ -144,7 +144,7 @@ impl Listener {
         };
         let listener = listener.context("the socket cannot be listened at")?;
         let limits = Limits::new(MAX_CONNECTIONS);
-        // Nobody cancels it: at the end, sessions go to sleep and answers are given up.
+        // This token is never cancelled: at the end, sessions go to sleep and answers are given up.
         let never = CancellationToken::new();
         let answer = move |request| front.clone().answer(request);
         let served = tokio::select! {
@@ -170,7 +170,7 @@ impl Token {
     }
 }
 
-/// Reads the token of a file, which nobody else may read.
+/// Reads the token from a file that no other user may read.
 fn read_token(path: &Path) -> Result<Token> {
     let shown = path.display();
     let text = secret::read(path)?;
