@@ -26,7 +26,7 @@ const AFTER: [Step; 5] = [
     ("science", || test::science(&[])),
     // The one waits a lot, and the other computes.
     ("python, and the build of the fuzz targets", || {
-        beside(fuzz::build_all, || test::python_package(&[]))
+        beside(fuzz::build_beside, || test::python_package(&[]))
     }),
     ("fuzz", || fuzz::run(&[])),
     ("doc", doc),

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     if let Some(unknown) = targets.iter().find(|name| !all.contains(name)) {
         bail!("there is no fuzz target `{unknown}`; there are {}", all.join(", "));
     }
-    let programs = build(targets)?;
+    let programs = build(process::cargo(), targets)?;
     let failed = Mutex::new(Vec::new());
     side_by_side::each(side_by_side::processors(), targets, |_, target| {
         let program = programs.join(target).with_extension(std::env::consts::EXE_EXTENSION);
@@ -95,9 +95,10 @@ impl Asked {
     }
 }
 
-/// Builds all targets.
-pub(crate) fn build_all() -> Result<()> {
-    build(&targets()?).map(drop)
+/// Builds all targets with the time that other processes leave: what runs beside it has limits of
+/// time.
+pub(crate) fn build_beside() -> Result<()> {
+    build(process::niced(), &targets()?).map(drop)
 }
 
 /// Returns the names of the targets, which are those of their files.
@@ -119,11 +120,10 @@ pub(crate) fn target_dir() -> Result<PathBuf> {
     Ok(process::target_dir()?.join("fuzz"))
 }
 
-/// Builds targets and returns the directory that contains them.
-fn build(targets: &[String]) -> Result<PathBuf> {
+/// Builds targets by `cargo` and returns the directory that contains them.
+fn build(mut cargo: Command, targets: &[String]) -> Result<PathBuf> {
     let triple = host()?;
     let target_dir = target_dir()?;
-    let mut cargo = process::cargo();
     cargo.args(["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", &triple]);
     cargo.arg("--target-dir").arg(&target_dir);
     cargo.args(targets.iter().flat_map(|name| ["--bin", name]));

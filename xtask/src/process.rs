@@ -83,6 +83,17 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// Returns such a call that leaves the processors to all others.
+pub(crate) fn niced() -> Command {
+    if cfg!(not(unix)) {
+        return cargo();
+    }
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).arg(cargo().get_program());
+    as_by_hand(command.current_dir(root()));
+    command
+}
+
 /// Hides from a command that builds what `cargo run` has set for this program. To build scripts it
 /// would look like changed inputs, and what depends on them would be built anew each other time.
 pub(crate) fn as_by_hand(command: &mut Command) {

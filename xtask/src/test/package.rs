@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::science;
-use crate::{junit, process, python, side_by_side, uv, wheel};
+use crate::{junit, process, python, uv, wheel};
 
 /// An environment: the name of its list in `python/tests/requirements`, and the arguments of each
 /// run of pytest in it.
@@ -58,9 +58,6 @@ const OTHERS: [Environment; 5] = [
 /// An environment that has 6 GB, most of it for processors that the tests do not use.
 const TRL: Environment = ("trl", &[&["tests/adapters/test_node_trl.py"]]);
 
-/// The runs of pytest at a time.
-const RUNS_AT_ONCE: usize = 2;
-
 /// The most seconds that a test may take. Some machines are slow.
 const TEST_SECONDS: u32 = 180;
 
@@ -74,21 +71,12 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     if !args.is_empty() {
         return Ok(process::exit_code(process::status(pytest(&main, &wheels)?.args(args))?));
     }
-    let mut runs = Vec::new();
-    for (name, of_environment) in [MAIN].into_iter().chain(OTHERS) {
-        let python = environment(name, &wheel)?;
-        let each = of_environment.iter().enumerate();
-        runs.extend(each.map(|(number, run)| (python.clone(), format!("{name}-{number}"), *run)));
+    for environment in [MAIN].into_iter().chain(OTHERS) {
+        let code = run_in(environment, &wheel, &wheels)?;
+        if code != ExitCode::SUCCESS {
+            return Ok(code);
+        }
     }
-    // Many tests wait, and some runs have fewer modules than there are processors.
-    side_by_side::each(RUNS_AT_ONCE, runs, |_, (python, name, run)| {
-        let mut pytest = pytest_of_run(&python, &wheels, &name, run)?;
-        let ran = pytest.output().with_context(|| format!("cannot run pytest of {name}"))?;
-        eprintln!("{name}\n{}", String::from_utf8_lossy(&ran.stdout));
-        eprint!("{}", String::from_utf8_lossy(&ran.stderr));
-        ensure!(ran.status.success(), "pytest of {name} ended with {}", ran.status);
-        Ok(())
-    })?;
     let mut pyright = Command::new(&main);
     pyright.args(["-m", "pyright", "--pythonpath"]).arg(&main).current_dir(directory());
     Ok(process::exit_code(process::status(&mut pyright)?))
@@ -98,15 +86,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
 pub(crate) fn trl() -> Result<ExitCode> {
     let wheel = wheel::run(wheel::Purpose::Tests)?;
     python::ensure()?;
-    let (name, runs) = TRL;
-    let (python, wheels) = (environment(name, &wheel)?, science::wheels()?);
-    for run in runs {
-        let status = process::status(&mut pytest_of_run(&python, &wheels, name, run)?)?;
-        if !status.success() {
-            return Ok(process::exit_code(status));
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    run_in(TRL, &wheel, &science::wheels()?)
 }
 
 /// Makes the environments of all tests but TRL's, so that the tests need not wait for downloads.
@@ -114,12 +94,20 @@ pub(crate) fn environments() -> Result<()> {
     [MAIN].iter().chain(&OTHERS).try_for_each(|(name, _)| synchronized(name).map(drop))
 }
 
-/// Returns a run of pytest that spreads the modules over the processors, and reports as `name`.
-fn pytest_of_run(python: &Path, wheels: &Path, name: &str, run: &[&str]) -> Result<Command> {
-    let mut pytest = pytest(python, wheels)?;
-    pytest.args(run).args(["--numprocesses", "logical", "--dist", "loadfile"]);
-    pytest.arg("--junit-xml").arg(junit::pytest_report(name)?);
-    Ok(pytest)
+/// Runs the tests of an environment.
+fn run_in((name, runs): Environment, wheel: &Path, wheels: &Path) -> Result<ExitCode> {
+    let python = environment(name, wheel)?;
+    for (number, run) in runs.iter().enumerate() {
+        let mut pytest = pytest(&python, wheels)?;
+        // The modules are spread over the processors.
+        pytest.args(*run).args(["--numprocesses", "logical", "--dist", "loadfile"]);
+        pytest.arg("--junit-xml").arg(junit::pytest_report(&format!("{name}-{number}"))?);
+        let status = process::status(&mut pytest)?;
+        if !status.success() {
+            return Ok(process::exit_code(status));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn directory() -> PathBuf {
