@@ -116,11 +116,15 @@ fn targets() -> Result<Vec<String>> {
 
 /// Returns a separate target directory for fuzzing. With a shared one, the different flags would
 /// cause everything to be rebuilt.
-pub(crate) fn target_dir() -> Result<PathBuf> {
+fn target_dir() -> Result<PathBuf> {
     Ok(process::target_dir()?.join("fuzz"))
 }
 
-/// Builds targets by `cargo` and returns the directory that contains them.
+/// What `cargo clippy` passes to its compiler, which separates arguments by this word.
+const DENY_WARNINGS: &str = "-D__CLIPPY_HACKERY__warnings";
+
+/// Builds targets by `cargo` and returns the directory that contains them. Clippy's compiler builds
+/// them: `cargo clippy` would check all their dependencies first, which the build does again.
 fn build(mut cargo: Command, targets: &[String]) -> Result<PathBuf> {
     let triple = host()?;
     let target_dir = target_dir()?;
@@ -129,6 +133,7 @@ fn build(mut cargo: Command, targets: &[String]) -> Result<PathBuf> {
     cargo.args(targets.iter().flat_map(|name| ["--bin", name]));
     // With `--target`, these flags do not apply to build scripts, which do not link libFuzzer.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", DENY_WARNINGS);
     process::check(&mut cargo)?;
     Ok(target_dir.join(triple).join("release"))
 }

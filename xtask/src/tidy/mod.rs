@@ -3,6 +3,7 @@
 //! A rule is a function from the files of the repository to a list of complaints. The same rules
 //! run as a test, so `cargo test` finds what this command finds.
 
+mod features;
 mod figures;
 mod floors;
 mod lists;
@@ -111,7 +112,8 @@ type Rule = fn(&[SourceFile]) -> Vec<String>;
 
 /// Checks every file that git tracks or would add.
 pub(crate) fn run() -> Result<()> {
-    let complaints = complaints(&files()?);
+    let mut complaints = complaints(&files()?);
+    complaints.extend(features::crates_are_compiled_once()?);
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
