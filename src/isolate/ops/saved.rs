@@ -14,6 +14,9 @@ use crate::protocol::{HostReply, HostRequest};
 /// The maximum size of a piece that the host hands out, in bytes.
 const PIECE_BYTES: u32 = 1 << 20;
 
+/// How many bytes of a saved memory are compared at a time.
+const WORD: usize = 16;
+
 /// Begins to write the session, with the description of what is in JavaScript.
 #[op2(fast)]
 pub(crate) fn op_isolet_save_begin(
@@ -139,8 +142,13 @@ pub(crate) fn op_isolet_saved_memory(
     let target = store.get(..usize::try_from(length).unwrap_or(usize::MAX));
     let target = target.ok_or(OpError::Phase("memory for the saved session"))?;
     let change = |at, part: &[u8]| {
-        for (cell, difference) in target[at..].iter().zip(part) {
-            cell.set(cell.get() ^ difference);
+        for (cells, differences) in target[at..].chunks(WORD).zip(part.chunks(WORD)) {
+            // Most words of a changed page are as before.
+            if differences != [0; WORD] {
+                for (cell, difference) in cells.iter().zip(differences) {
+                    cell.set(cell.get() ^ difference);
+                }
+            }
         }
     };
     let populate = |pages| populate(memory, pages);
