@@ -559,8 +559,12 @@ def exit_code(exit, is_told):
     return 1
 
 
+MAIN = sys.modules["__main__"]
+
+
 def main_namespace():
-    return sys.modules["__main__"].__dict__
+    # A guest may have emptied `sys.modules`.
+    return sys.modules.setdefault("__main__", MAIN).__dict__
 
 
 READERS = frozenset(["check", "complete", "end", "fork", "get", "resume", "save", "variables"])

@@ -88,6 +88,16 @@ async fn containers_that_lie_about_themselves_do_no_harm() {
 }
 
 /// Runs `code`, then more in the same session, and in a new one of the same sandbox, which must
+#[tokio::test]
+async fn a_session_goes_on_without_the_modules_that_its_guest_has_forgotten() {
+    let mut session = session().await;
+    for code in ["import sys; del sys.modules['__main__']", "import sys; sys.modules.clear()"] {
+        exec(&mut session, "x = 41").await;
+        exec(&mut session, code).await;
+        assert_eq!(eval(&mut session, "x + 1").await, Value::Int(42), "{code}");
+    }
+}
+
 /// work.
 async fn spoil(sandbox: &Sandbox, code: &str) {
     let mut session = sandbox.session().await.unwrap();
