@@ -183,8 +183,8 @@ pub use data::cell::{Cell, Syntax};
 pub use data::display::{Display, MimeData};
 pub use data::error::{Error, ErrorKind};
 pub use data::execution::{
-    Execution, LimitKind, MemoryKind, Outcome, PyException, Termination, Truncation, Usage,
-    Variable,
+    Execution, LimitKind, MemoryKind, Outcome, PyException, Restored, Termination, Truncation,
+    Usage, Variable,
 };
 pub use data::isolation::{
     CallRule, Isolation, IsolationReport, Layer, LayerState, SystemCall, UnknownLayer, WorkerStart,
@@ -217,3 +217,7 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guides/rust.md")]
 struct Guide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/concepts/checkpoints.md")]
+struct Checkpoints;

@@ -295,6 +295,15 @@ impl Session {
         block_on(self.0.save(path))
     }
 
+    /// Keeps the session's state, as [`Session::checkpoint`](crate::Session::checkpoint) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::checkpoint`](crate::Session::checkpoint).
+    pub fn checkpoint(&mut self) -> Result<(), Error> {
+        block_on(self.0.checkpoint())
+    }
+
     /// Ends the guest's program, as [`Session::end_program`](crate::Session::end_program) does.
     pub fn end_program(&mut self) {
         block_on(self.0.end_program());

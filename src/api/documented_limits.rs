@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::api::engine::{Engine, EngineBuilder};
+use crate::api::session::checkpoint::CHECKPOINT_BYTES;
 use crate::data::limits::Limits;
 use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::fs::{FileLimits, mount};
@@ -124,6 +125,7 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
              overlays, fixed",
             bytes(saved::STATE_BYTES),
         ),
+        ("state of a [checkpoint](../concepts/checkpoints.md), fixed", bytes(CHECKPOINT_BYTES)),
     ];
     check(&table(LIMITS, "| limit | unit | default, library |"), 2, &expected);
 }

@@ -32,6 +32,8 @@ pub(crate) struct Policy {
     pub(crate) confinement: Confinement,
     /// How many copies of a session there may be at once, if it can be forked.
     pub(crate) max_copies: Option<usize>,
+    /// Whether a session goes on when a run has ended its interpreter.
+    pub(crate) has_checkpoints: bool,
 }
 
 impl Policy {

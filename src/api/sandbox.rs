@@ -51,6 +51,7 @@ pub struct SandboxBuilder {
     submit: Vec<(String, Vec<Param>)>,
     confinement: Confinement,
     max_copies: Option<usize>,
+    has_checkpoints: bool,
 }
 
 impl SandboxBuilder {
@@ -151,6 +152,28 @@ impl SandboxBuilder {
     /// Default: sessions cannot be forked.
     pub fn forkable(mut self, max_copies: usize) -> Self {
         self.max_copies = Some(max_copies);
+        self
+    }
+
+    /// Has sessions go on when a run ends their interpreter: by `os._exit` or `os.abort`, at a
+    /// limit of memory, when the run must be killed, or when the kernel kills the worker.
+    ///
+    /// A session that is idle for 50 ms has its state kept in this process, in the background. When
+    /// a run has ended the interpreter, the session gets another one, with the state that was kept
+    /// last, and [`Execution::restored`](crate::Execution::restored) says how many runs it has
+    /// lost. Before its first checkpoint it starts afresh.
+    ///
+    /// * Files of [read-write](crate::Mount::read_write) mounts are not rolled back.
+    /// * Calls of tools and quotas of such mounts count on.
+    /// * A session that [cannot be saved](Session::save), because it has threads or objects of
+    ///   JavaScript, keeps its earlier state. So does one whose memory exceeds 128 MiB, unless
+    ///   [`Session::checkpoint`] is called, or whose state takes more than 16 MiB.
+    /// * A run that comes while the state is being kept waits for it.
+    /// * A run whose future was dropped ends the session, as without checkpoints.
+    ///
+    /// Default: off. Such a run ends the session.
+    pub fn checkpoint(mut self, on: bool) -> Self {
+        self.has_checkpoints = on;
         self
     }
 
@@ -258,6 +281,7 @@ impl SandboxBuilder {
             submit,
             confinement: self.confinement,
             max_copies: self.max_copies,
+            has_checkpoints: self.has_checkpoints,
         });
         Ok(Sandbox { engine: self.engine, policy })
     }
@@ -278,6 +302,7 @@ impl Sandbox {
             submit: Vec::new(),
             confinement: engine.confinement().clone(),
             max_copies: None,
+            has_checkpoints: false,
         }
     }
 

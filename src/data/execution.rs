@@ -27,6 +27,18 @@ pub struct Execution {
     pub(crate) locals: Vec<Variable>,
     pub(crate) usage: Usage,
     pub(crate) session_alive: bool,
+    pub(crate) restored: Option<Restored>,
+}
+
+/// How a session goes on after a run that ended its interpreter.
+///
+/// See [`SandboxBuilder::checkpoint`](crate::SandboxBuilder::checkpoint).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Restored {
+    /// How many runs the session has lost: the one that ended the interpreter, and those before it
+    /// whose state was not kept yet. What the owner bound, wrote or loaded meanwhile is lost too.
+    pub lost_runs: u64,
 }
 
 /// How a run ended.
@@ -406,6 +418,13 @@ impl Execution {
     #[must_use]
     pub fn session_alive(&self) -> bool {
         self.session_alive
+    }
+
+    /// Returns how the session goes on, if the run ended its interpreter and the session was
+    /// restored from a [checkpoint](crate::SandboxBuilder::checkpoint).
+    #[must_use]
+    pub fn restored(&self) -> Option<Restored> {
+        self.restored
     }
 
     /// Returns the value, or every other outcome as an error.

@@ -115,6 +115,34 @@ impl FileSystem {
         Ok(Self { mounts, handles, inodes, limits, events, gate: open_gate() })
     }
 
+    /// Makes the view of the session after its interpreter has ended: nothing is open, overlays
+    /// have no changes, and what was used of the quotas of read-write mounts stays used. Trees are
+    /// those of `mounts`.
+    pub(crate) fn revived(
+        &self,
+        mounts: &MountTable,
+        events: Arc<dyn Fn(FileEvent) + Send + Sync>,
+    ) -> Self {
+        let (inodes, limits) = (Arc::clone(&self.inodes), self.limits.clone());
+        let mounts = self.mounts.iter().zip(mounts.entries()).zip(0..);
+        let mounts = mounts.map(|((mounted, entry), number)| {
+            let inodes = Arc::clone(&inodes);
+            let (volume, overlay): (Arc<dyn Volume>, _) = match &entry.source {
+                Source::Tree(tree) => {
+                    (Arc::new(TreeVolume::new(Arc::clone(tree), inodes, number)), None)
+                }
+                Source::Host(mount) if mounted.overlay.is_some() => {
+                    volume(mount, number, inodes, &limits)
+                }
+                Source::Host(_) => (Arc::clone(&mounted.volume), None),
+            };
+            Mounted { guest: mounted.guest.clone(), volume, overlay }
+        });
+        let mounts = mounts.collect();
+        let handles = Handles::new(limits.open_files);
+        Self { mounts, handles, inodes, limits, events, gate: open_gate() }
+    }
+
     /// Reads from an open file at an offset, at most as many bytes as fit. Returns the number of
     /// bytes read.
     pub(crate) fn read(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {

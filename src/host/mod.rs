@@ -187,6 +187,61 @@ impl SessionHost {
         })
     }
 
+    /// Makes the host of the session after its interpreter has ended. It has the same tools, whose
+    /// calls count on, and what was used of the quotas of read-write mounts stays used. With the
+    /// state of a checkpoint it also has that one's packages and overlays.
+    pub(crate) fn revived(
+        &self,
+        config: HostConfig<'_>,
+        state: Option<SavedState>,
+    ) -> Result<Self, Error> {
+        let HostConfig { session, limits, mounts, net, packages, preload, audit, .. } = config;
+        let counters = Arc::new(RunCounters::new(limits));
+        let audit = AuditLog::new(audit, session, Arc::clone(&counters));
+        let answers: Answers = Arc::new(OnceLock::new());
+        let (packages, tree) = if state.is_some() {
+            self.packages.copy(audit.clone(), Arc::clone(&answers))
+        } else {
+            let tree = Arc::new(preload.tree());
+            let packages = SessionPackages::new(
+                Arc::clone(packages),
+                Arc::clone(&tree),
+                preload.pinned().to_vec(),
+                audit.clone(),
+                Arc::clone(&answers),
+            );
+            (packages, tree)
+        };
+        let mut mounts = mounts.clone();
+        mounts.add_tree(SITE_PACKAGES, tree as _);
+        let files = self.files.revived(&mounts, file_events(&audit)).gated(file_gate(&audit));
+        for (guest, overlay) in state.into_iter().flat_map(|state| state.overlays) {
+            files.restore(&guest, overlay)?;
+        }
+        Ok(Self {
+            started: self.started,
+            gate: Gate::new(),
+            run: Mutex::new(RunStreams::new(&Limits::default(), None)),
+            input: Mutex::new(InputPump::new(Stdin::empty()).into()),
+            tools: Arc::new(self.tools.revived(limits, audit.clone(), Arc::clone(&counters))),
+            mount_points: self.mount_points.clone(),
+            writable: self.writable.clone(),
+            files,
+            exchanges: Exchanges::new(net, &audit, Arc::clone(&answers)),
+            packages,
+            audit,
+            answers,
+            counters,
+            saving: Saving::default(),
+            saved_limits: self.saved_limits.clone(),
+        })
+    }
+
+    /// Returns the limits of what is saved.
+    pub(crate) fn saved_limits(&self) -> &SavedLimits {
+        &self.saved_limits
+    }
+
     /// Reports that the session was forked, and the number of the copy.
     pub(crate) fn tell_of_copy(&self, copy: u64) {
         self.audit.tell(true, "its owner forked it".to_owned(), || Access::Fork { copy });

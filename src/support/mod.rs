@@ -10,6 +10,8 @@ pub(crate) mod cache_dir;
 pub(crate) mod clock;
 #[cfg(target_os = "linux")]
 pub mod control_groups;
+#[cfg(all(target_os = "linux", feature = "engine"))]
+pub(crate) mod free_memory;
 pub(crate) mod lock;
 #[cfg(target_os = "linux")]
 pub(crate) mod obstacles;

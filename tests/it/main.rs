@@ -10,6 +10,7 @@ mod alarms;
 mod async_code;
 mod await_tolerance;
 mod caps;
+mod checkpoints;
 mod clock_pause;
 mod completion;
 mod corpus;

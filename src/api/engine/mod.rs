@@ -1,6 +1,7 @@
 //! The engine: what all sessions of a process share, and the limit on open sessions.
 
 mod builder;
+pub(crate) mod checkpointer;
 mod image;
 pub(crate) mod image_maker;
 #[cfg(feature = "engine")]
@@ -19,6 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::FutureExt;
 use isolet_pyodide_assets::Assets;
 
+use self::checkpointer::Checkpointer;
 use self::interpreters::Interpreters;
 use self::pool::Pool;
 use self::ready::InterpreterKind;
@@ -58,6 +60,7 @@ struct Inner {
     open_sessions: AtomicUsize,
     pool: Arc<Pool>,
     interpreters: Arc<Interpreters>,
+    checkpointer: Arc<Checkpointer>,
 }
 
 /// A place in the engine's count of open sessions, given back on drop.
@@ -146,6 +149,7 @@ impl Engine {
             open_sessions: AtomicUsize::new(0),
             pool,
             interpreters,
+            checkpointer: Arc::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -275,6 +279,11 @@ impl Engine {
     /// Returns the packages that every session starts with.
     pub(crate) fn preload(&self) -> &Preload {
         &self.inner.preload
+    }
+
+    /// Returns what works for idle sessions.
+    pub(crate) fn checkpointer(&self) -> &Arc<Checkpointer> {
+        &self.inner.checkpointer
     }
 
     /// Returns the pool of ready interpreters.

@@ -6,6 +6,7 @@ use super::shared::Shared;
 use super::state::SessionState;
 use crate::data::execution::Termination;
 use crate::host::FinishedRun;
+use crate::host::saved::SavedWriter;
 use crate::host::stop::{Cause, Passage, Stop, Stoppable};
 use crate::protocol::codec;
 use crate::protocol::{Reply, Report, Status};
@@ -20,6 +21,8 @@ pub(super) struct Ended {
     pub(super) wall_time: Duration,
     pub(super) host_time: Duration,
     pub(super) run: FinishedRun,
+    /// What the guest has saved, or why it could not be, if it was to.
+    pub(super) saved: Option<Result<Box<SavedWriter>, String>>,
 }
 
 impl Shared {
@@ -78,7 +81,8 @@ impl Shared {
         self.set_state(state);
         let is_over = state != SessionState::Ready;
         self.host.shut(if is_over { Passage::Closed } else { Passage::Idle });
-        Ended { report, termination, memory_bytes, wall_time, host_time: times.host, run }
+        let host_time = times.host;
+        Ended { report, termination, memory_bytes, wall_time, host_time, run, saved: None }
     }
 }
 

@@ -1,29 +1,29 @@
 //! A session: one interpreter, and the runs in it.
 
+pub(crate) mod checkpoint;
 mod files;
 mod finish;
 mod interrupt_handle;
+mod opening;
 mod packages;
+mod revival;
 mod run;
 mod saved;
+mod seat;
 mod shared;
 mod state;
 mod variables;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use files::{FileEntry, Files};
 pub use interrupt_handle::InterruptHandle;
-use saved::Opened;
+use opening::{config, keeper, next_id};
+use seat::Seat;
 use shared::Shared;
 pub use state::SessionState;
-use variables::definitions;
 
-use crate::api::engine::pool::Refill;
-use crate::api::engine::ready::{BootedInterpreter, InterpreterKind};
-use crate::api::engine::startup::Startup;
 use crate::api::engine::{Engine, Slot};
 use crate::api::policy::Policy;
 use crate::api::stream::RunStream;
@@ -36,9 +36,8 @@ use crate::data::value::Value;
 use crate::host::catch_panic::CatchPanic;
 use crate::host::pipe::pipe;
 use crate::host::tools::{SessionHandle, Tool};
-use crate::host::{HostConfig, SessionHost};
 use crate::packages::LoadedPackage;
-use crate::protocol::{Command, StartCommand};
+use crate::protocol::Command;
 
 /// One Python interpreter with its state, on a thread or in a process of its own.
 ///
@@ -47,119 +46,19 @@ use crate::protocol::{Command, StartCommand};
 /// [`close`](Self::close) ends one in good order; dropping one ends the interpreter at once and
 /// kills a run that is under way.
 pub struct Session {
+    /// What handles refer to: it has the same interpreter.
+    seat: Arc<Seat>,
     shared: Arc<Shared>,
     engine: Engine,
     policy: Arc<Policy>,
     isolation: IsolationReport,
     slot: Option<Slot>,
+    /// What was registered in addition to what the sandbox has.
+    registered: Vec<Tool>,
+    submits: Vec<Arc<ToolSpec>>,
 }
 
 impl Session {
-    /// Starts a fresh interpreter under the sandbox's policy.
-    pub(crate) async fn start(engine: Engine, policy: Arc<Policy>) -> Result<Self, Error> {
-        let slot = engine.take_slot()?;
-        let (pool, kind) = (engine.pool(), policy.kind());
-        let id = next_id();
-        let host = Arc::new(SessionHost::new(config(id, &engine, &policy)));
-        let startup = startup(&host, &policy);
-        // The replacement boots once the session is open, so that the two do not compete.
-        let _refill = Refill { pool, kind: &kind };
-        let ready = if let Some(ready) = pool.take(&kind, &policy.tenant, Some(&startup)) {
-            ready
-        } else {
-            Self::fresh(&engine, &kind).await?
-        };
-        let (in_background, has_begun) = (ready.starts_up_surely(), ready.begun().is_some());
-        let session = Self::connect(id, &engine, &policy, host, ready);
-        if has_begun {
-            session.shared.began();
-        } else {
-            session.shared.start(&startup).await;
-            // If it will surely start up, the session's first command waits for it.
-            if !in_background {
-                session.shared.started().await?;
-            }
-        }
-        Ok(session.in_slot(slot))
-    }
-
-    /// Starts a session that was saved to this file, under the sandbox's policy.
-    pub(crate) async fn restore(
-        engine: Engine,
-        policy: Arc<Policy>,
-        path: PathBuf,
-    ) -> Result<Self, Error> {
-        let slot = engine.take_slot()?;
-        let (pool, kind) = (engine.pool(), policy.kind());
-        let _refill = Refill { pool, kind: &kind };
-        let mut saved = saved::open(path.clone(), &policy).await?;
-        if let Some(ready) = pool.take(&kind, &policy.tenant, None) {
-            match Self::of_saved(&engine, &policy, saved, ready).await {
-                // It may have died since the pool checked it.
-                Err(error) if error.kind() == ErrorKind::Start => {
-                    saved = saved::open(path, &policy).await?;
-                }
-                restored => return restored.map(|session| session.in_slot(slot)),
-            }
-        }
-        let fresh = Self::fresh(&engine, &kind).await?;
-        Ok(Self::of_saved(&engine, &policy, saved, fresh).await?.in_slot(slot))
-    }
-
-    /// Boots an interpreter because none is ready. Others will be, if they can be had soon.
-    async fn fresh(engine: &Engine, kind: &InterpreterKind) -> Result<BootedInterpreter, Error> {
-        let fresh = engine.pool().boot(kind).await?;
-        if fresh.is_copy() && kind.max_copies.is_none() {
-            engine.pool().keep_spare(kind, engine.spare_sessions());
-        }
-        Ok(fresh)
-    }
-
-    /// Makes an interpreter that belongs to no session yet the saved session.
-    async fn of_saved(
-        engine: &Engine,
-        policy: &Arc<Policy>,
-        opened: Opened,
-        fresh: BootedInterpreter,
-    ) -> Result<Self, Error> {
-        let id = next_id();
-        let host = saved::host(id, engine, policy, opened).await?;
-        let session = Self::connect(id, engine, policy, host, fresh);
-        session.shared.restore(&session.policy).await?;
-        session.define().await?;
-        Ok(session)
-    }
-
-    /// Connects an interpreter with the host of its session.
-    fn connect(
-        id: u64,
-        engine: &Engine,
-        policy: &Arc<Policy>,
-        host: Arc<SessionHost>,
-        fresh: BootedInterpreter,
-    ) -> Self {
-        let (link, isolation) = fresh.adopt(Arc::new(CatchPanic(Arc::clone(&host) as _)));
-        host.connect(&link.messages);
-        let shared = Arc::new(Shared::new(id, link, host, policy.limits.clone()));
-        let (engine, policy) = (engine.clone(), Arc::clone(policy));
-        Self { shared, engine, policy, isolation, slot: None }
-    }
-
-    fn in_slot(mut self, slot: Slot) -> Self {
-        self.slot = Some(slot);
-        self
-    }
-
-    /// Defines the sandbox's tools in a restored guest.
-    async fn define(&self) -> Result<(), Error> {
-        let Policy { tools, submit, modules, .. } = &*self.policy;
-        let modules = modules.defined();
-        if tools.is_empty() && submit.is_empty() && modules.is_none() {
-            return Ok(());
-        }
-        self.shared.define(tools.clone(), submit.clone(), modules).await
-    }
-
     /// Runs a cell and returns its result.
     ///
     /// The cell may use top-level `await`, and the value of its last expression is the cell's
@@ -182,7 +81,9 @@ impl Session {
     ///
     /// Dropping the future kills the run and the session.
     pub async fn run(&mut self, cell: impl Into<Cell>) -> Result<Execution, Error> {
-        self.shared.run_cell(cell.into(), None).await
+        let before = self.revive_if_ended().await;
+        let execution = self.shared.run_cell(cell.into(), None).await?;
+        Ok(self.after(execution, before).await)
     }
 
     /// Runs a cell and streams its output, then returns the result.
@@ -191,7 +92,12 @@ impl Session {
     pub fn run_streaming(&mut self, cell: impl Into<Cell>) -> RunStream<'_> {
         let (writer, reader) = pipe();
         let cell = cell.into();
-        RunStream::new(reader, Box::pin(self.shared.run_cell(cell, Some(writer))))
+        let run = async move {
+            let before = self.revive_if_ended().await;
+            let execution = self.shared.run_cell(cell, Some(writer)).await?;
+            Ok(self.after(execution, before).await)
+        };
+        RunStream::new(reader, Box::pin(run))
     }
 
     /// Binds a variable in the guest's namespace.
@@ -339,9 +245,12 @@ impl Session {
         let (link, isolation) =
             self.shared.copy(Arc::new(CatchPanic(Arc::clone(&host) as _))).await?;
         host.connect(&link.messages);
-        let shared = Arc::new(Shared::new(id, link, host, self.policy.limits.clone()));
-        let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
-        let copy = Self { shared, engine, policy, isolation, slot: Some(slot) };
+        let keeper = keeper(&self.engine, &self.policy);
+        let shared = Shared::new(id, link, host, self.policy.limits.clone(), keeper);
+        let copy = Self::of(Arc::new(shared), isolation, &self.engine, &self.policy);
+        let mut copy = copy.in_slot(slot);
+        copy.registered.clone_from(&self.registered);
+        copy.submits.clone_from(&self.submits);
         copy.shared.began_as_copy().await.map_err(Error::with_session_alive)?;
         self.shared.host.tell_of_copy(id);
         Ok(copy)
@@ -383,6 +292,22 @@ impl Session {
     /// Dropping the future kills the session, as for [`run`](Self::run), and writes no file.
     pub async fn save(&mut self, path: impl Into<PathBuf>) -> Result<(), Error> {
         self.shared.save(path.into()).await
+    }
+
+    /// Keeps the session's state now, and not only once it is idle: if a later run ends the
+    /// interpreter, the session goes on from here. See
+    /// [`SandboxBuilder::checkpoint`](crate::SandboxBuilder::checkpoint).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the sandbox was built without
+    /// checkpoints; otherwise as [`save`](Self::save). The session keeps its earlier state.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future kills the session, as for [`run`](Self::run).
+    pub async fn checkpoint(&mut self) -> Result<(), Error> {
+        self.shared.keep_now().await
     }
 
     /// Has the guest do what `python` does at its exit, if the session is
@@ -442,7 +367,10 @@ impl Session {
     /// the tool; otherwise as [`run`](Self::run).
     pub async fn register(&mut self, tool: Tool) -> Result<(), Error> {
         tool.validate()?;
-        self.shared.define(vec![tool], Vec::new(), None).await
+        self.shared.define(vec![tool.clone()], Vec::new(), None).await?;
+        self.registered.retain(|earlier| earlier.spec().name() != tool.spec().name());
+        self.registered.push(tool);
+        Ok(())
     }
 
     /// Adds or changes `SUBMIT`, as [`SandboxBuilder::submit`](crate::SandboxBuilder::submit) does.
@@ -468,20 +396,23 @@ impl Session {
         name: impl Into<String>,
         fields: impl IntoIterator<Item = Param>,
     ) -> Result<(), Error> {
-        let spec = ToolSpec::submit(name, fields)?;
-        self.shared.define(Vec::new(), vec![Arc::new(spec)], None).await
+        let spec = Arc::new(ToolSpec::submit(name, fields)?);
+        self.shared.define(Vec::new(), vec![Arc::clone(&spec)], None).await?;
+        self.submits.retain(|earlier| earlier.name() != spec.name());
+        self.submits.push(spec);
+        Ok(())
     }
 
     /// Returns a handle with which others can use the session. See [`SessionHandle`].
     #[must_use]
     pub fn handle(&self) -> SessionHandle {
-        SessionHandle::new(Arc::clone(&self.shared) as _)
+        SessionHandle::new(Arc::clone(&self.seat) as _)
     }
 
     /// Returns a handle that interrupts the session's runs from any thread.
     #[must_use]
     pub fn interrupt_handle(&self) -> InterruptHandle {
-        InterruptHandle(Arc::clone(&self.shared))
+        InterruptHandle(Arc::clone(&self.seat))
     }
 
     /// Returns how the session is isolated from this process, and which layers are in force.
@@ -509,46 +440,6 @@ impl Session {
         let code = code.into();
         self.shared.check_source(&code)?;
         Ok(self.shared.quick(Command::Check { code }).await?.flag)
-    }
-}
-
-/// Returns a number for a session.
-fn next_id() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
-
-/// Has the host of a session expect the calls of its sandbox's tools, and returns what the session
-/// starts up with.
-fn startup(host: &SessionHost, policy: &Policy) -> Startup {
-    let Policy { env, terminal, tools, submit, modules, .. } = policy;
-    for tool in tools {
-        host.tools().register(tool.clone());
-    }
-    let command = StartCommand {
-        env: env.clone(),
-        terminal: *terminal,
-        has_packages: host.packages().any_allowed(),
-        mounts: host.mount_points().to_vec(),
-        functions: definitions(host, tools, submit, modules.defined()),
-    };
-    // Environment variables may be secrets of their owner. The rest needs nothing of this session's
-    // host: no mount is within another one, whose files only the host knows.
-    let is_general = policy.permissions.env.is_empty();
-    Startup::new(command, is_general)
-}
-
-/// Returns the parts of a session's host.
-fn config<'a>(id: u64, engine: &'a Engine, policy: &'a Policy) -> HostConfig<'a> {
-    HostConfig {
-        session: id,
-        limits: &policy.limits,
-        mounts: &policy.permissions.mounts,
-        net: &policy.permissions.net,
-        packages: &policy.packages,
-        preload: engine.preload(),
-        audit: policy.audit.clone(),
-        modules: &policy.modules,
     }
 }
 

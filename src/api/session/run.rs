@@ -78,7 +78,7 @@ impl Shared {
     }
 
     fn execution(&self, ended: Ended) -> Execution {
-        let Ended { mut report, termination, memory_bytes, wall_time, host_time, run } = ended;
+        let Ended { mut report, termination, memory_bytes, wall_time, host_time, run, .. } = ended;
         let usage = Usage {
             wall_time,
             host_time,
@@ -114,6 +114,7 @@ impl Shared {
             locals: report.locals,
             usage,
             session_alive: self.state() == SessionState::Ready,
+            restored: None,
         }
     }
 

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::checkpoint::{KEEPING_TIME, Turn};
 use super::config;
-use super::shared::Shared;
+use super::shared::{Frame, Shared};
 use super::variables::{completed, unusable};
 use crate::api::engine::Engine;
 use crate::api::policy::Policy;
@@ -26,13 +27,23 @@ impl Shared {
         let limit = self.limits.memory_bytes().saturating_add(OVERHEAD_BYTES);
         let writable = self.host.writable();
         let file = on_a_thread(move || SavedWriter::create(&path, limit, &writable)).await?;
-        self.host.saving().begin(file);
-        let time = self.limits.run_time().max(SAVING_TIME);
-        let report = self.quick_within(Command::Save, time).await;
-        // Whatever happened, nothing more is taken from the guest.
-        let written = self.host.saving().end();
+        let file = self.write(file, Turn::Command).await?;
+        on_a_thread(move || file.keep().map(drop)).await
+    }
+
+    /// Has the guest write its state.
+    pub(super) async fn write(
+        self: &Arc<Self>,
+        to: Box<SavedWriter>,
+        turn: Turn,
+    ) -> Result<Box<SavedWriter>, Error> {
+        let time = match turn {
+            Turn::Command => self.limits.run_time().max(SAVING_TIME),
+            Turn::Keeping => KEEPING_TIME,
+        };
+        let ended = self.quick_ended(Frame::save(to, turn), time).await?;
         let unsaved = |reason: &str| unusable(format!("the session cannot be saved: {reason}"));
-        match &report?.status {
+        match &ended.report.status {
             // The reason that our Python found.
             Status::Raised(exception) if exception.type_name == "ValueError" => {
                 return Err(unsaved(&exception.message));
@@ -40,8 +51,8 @@ impl Shared {
             Status::Raised(exception) => return Err(unsaved(&exception.to_string())),
             Status::Completed | Status::Exited(..) => {}
         }
-        let file = written.map_err(|reason| unsaved(&reason))?;
-        on_a_thread(move || file.keep()).await
+        let nothing = || Err("the guest has saved nothing".to_owned());
+        ended.saved.unwrap_or_else(nothing).map_err(|reason| unsaved(&reason))
     }
 
     /// Makes the interpreter the saved session that the host has.
@@ -51,13 +62,17 @@ impl Shared {
         let command = Command::Resume { env: env.clone(), terminal: *terminal, has_packages };
         let time = self.limits.run_time().max(SAVING_TIME);
         let resumed = self.quick_within(command, time).await;
-        self.host.saving().forget();
+        let file = self.host.saving().forget();
         let failed = |error: &Error| {
             let message = format!("the session cannot be restored: {error}");
             Error::new(ErrorKind::Start, message)
         };
         let report = resumed.map_err(|error| failed(&error))?;
-        completed(&report, "the guest's side").map_err(|error| failed(&error))
+        completed(&report, "the guest's side").map_err(|error| failed(&error))?;
+        if let (Some(keeper), Some(file)) = (&self.keeper, file) {
+            keeper.begin_with(file);
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{MutexGuard, mpsc, oneshot};
 
+use super::checkpoint::{Keeper, Turn};
 use super::finish::{Ended, unreadable};
 use super::state::SessionState;
 use crate::api::engine::startup::Startup;
@@ -22,6 +23,7 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::SessionHost;
 use crate::host::pipe::PipeWriter;
+use crate::host::saved::SavedWriter;
 use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
 use crate::protocol::codec;
@@ -44,6 +46,10 @@ pub(crate) struct Shared {
     state: Mutex<SessionState>,
     /// Locked while a command runs.
     driver: tokio::sync::Mutex<Driver>,
+    /// Who has locked it.
+    turn: Mutex<Turn>,
+    /// Keeps the state for when the interpreter ends.
+    pub(super) keeper: Option<Keeper>,
     peeks: Mutex<Peeks>,
     forker: Option<Arc<dyn Forker>>,
 }
@@ -64,7 +70,13 @@ struct Peeks {
 }
 
 impl Shared {
-    pub(super) fn new(id: u64, link: Link, host: Arc<SessionHost>, limits: Limits) -> Self {
+    pub(super) fn new(
+        id: u64,
+        link: Link,
+        host: Arc<SessionHost>,
+        limits: Limits,
+        keeper: Option<Keeper>,
+    ) -> Self {
         let Link { messages, replies, control, source, forker } = link;
         let stopper = Arc::new(RunStopper::new(control, Arc::clone(&host) as _, limits.grace()));
         host.stop_with(&stopper);
@@ -77,6 +89,8 @@ impl Shared {
             source,
             state: Mutex::new(SessionState::Ready),
             driver: tokio::sync::Mutex::new(Driver { replies, is_starting: false }),
+            turn: Mutex::new(Turn::Command),
+            keeper,
             peeks: Mutex::default(),
             forker,
         }
@@ -105,6 +119,11 @@ impl Shared {
     /// Ends the interpreter permanently.
     pub(super) fn close(&self) {
         self.set_state(SessionState::Closed);
+        self.release();
+    }
+
+    /// Ends whatever is left of the interpreter. The host does nothing more for it.
+    pub(super) fn release(&self) {
         self.stopper.kill();
         self.host.close();
     }
@@ -161,16 +180,21 @@ impl Shared {
     /// `interrupt` is set.
     pub(super) async fn command(
         self: &Arc<Self>,
-        frame: Frame,
+        mut frame: Frame,
         run_time: Duration,
         interrupt: Option<&AtomicBool>,
         stdin: Stdin,
         pipe: Option<PipeWriter>,
     ) -> Result<Ended, Error> {
-        let Ok(mut driver) = self.driver.try_lock() else {
-            return Err(self.busy());
-        };
+        let mut driver = self.take_turn(frame.turn).await?;
         self.check_ready()?;
+        if let (Some(keeper), Turn::Command) = (&self.keeper, frame.turn) {
+            keeper.count(frame.is_run);
+        }
+        let is_save = frame.saves_to.is_some();
+        if let Some(to) = frame.saves_to.take() {
+            self.host.saving().begin(to);
+        }
         let mut started = Instant::now();
         // Waiting for the host makes the end of a session no longer.
         let host_time = if frame.is_end { run_time } else { self.limits.host_time() };
@@ -189,8 +213,10 @@ impl Shared {
             self.host.tools().pause();
         }
         // If this future is dropped before the reply arrives, the guard kills the guest and the
-        // session stays abandoned.
-        self.set_state(SessionState::Abandoned);
+        // session stays abandoned. Nobody drops the one that keeps the state.
+        if frame.turn == Turn::Command {
+            self.set_state(SessionState::Abandoned);
+        }
         let guard = KillOnDrop(self);
         // The command follows the start, which takes none of its time.
         let start = driver.is_starting.then(|| (stopping.clock().stand_still(), started.elapsed()));
@@ -205,6 +231,8 @@ impl Shared {
             Ok(self.serve(&mut driver, &stopping).await)
         };
         let answered = with_source(self.source.as_ref(), answered).await;
+        // Whatever happened, nothing more is taken from the guest.
+        let saved = is_save.then(|| self.host.saving().end());
         let mut reply = match answered {
             Ok(reply) => reply,
             Err(error) => {
@@ -225,7 +253,41 @@ impl Shared {
             Stop { cause: None, .. } => self.read(report, self.limits.value_bytes()).await,
         };
         std::mem::forget(guard);
-        Ok(self.finish(reply, report, stop, wall_time, run_time))
+        let ended = Ended { saved, ..self.finish(reply, report, stop, wall_time, run_time) };
+        drop(driver);
+        if let (Some(keeper), Turn::Command, SessionState::Ready) =
+            (&self.keeper, frame.turn, self.state())
+        {
+            keeper.note_memory(ended.memory_bytes);
+            self.keep_when_idle();
+        }
+        Ok(ended)
+    }
+
+    /// Waits until the state is not being kept.
+    pub(super) async fn after_keeping(&self) {
+        let is_keeping = *lock(&self.turn) == Turn::Keeping;
+        if is_keeping {
+            drop(self.driver.lock().await);
+        }
+    }
+
+    /// Waits for a command's turn. While another command runs the session is busy, but keeping its
+    /// state takes only a moment, of which the owner need not know.
+    async fn take_turn(&self, turn: Turn) -> Result<MutexGuard<'_, Driver>, Error> {
+        {
+            let mut current = lock(&self.turn);
+            if let Ok(driver) = self.driver.try_lock() {
+                *current = turn;
+                return Ok(driver);
+            }
+            if *current != Turn::Keeping || turn == Turn::Keeping {
+                return Err(self.busy());
+            }
+        }
+        let driver = self.driver.lock().await;
+        *lock(&self.turn) = turn;
+        Ok(driver)
     }
 
     /// Has the process of the isolate copied between two commands. `host` answers the copy.
@@ -240,7 +302,7 @@ impl Shared {
         };
         self.quick(Command::Fork(ForkMoment::Before)).await?;
         let copied = {
-            let Ok(_driver) = self.driver.try_lock() else { return Err(self.busy()) };
+            let _driver = self.take_turn(Turn::Command).await?;
             self.check_ready()?;
             // As for a command. Half of the program's hooks have run.
             self.set_state(SessionState::Abandoned);
@@ -376,10 +438,19 @@ impl Shared {
         frame: Frame,
         run_time: Duration,
     ) -> Result<Report, Error> {
+        self.quick_ended(frame, run_time).await.map(|ended| ended.report)
+    }
+
+    /// The same, with all that the command ended with.
+    pub(super) async fn quick_ended(
+        self: &Arc<Self>,
+        frame: Frame,
+        run_time: Duration,
+    ) -> Result<Ended, Error> {
         let ended = self.command(frame, run_time, None, Stdin::empty(), None).await?;
         match ended.termination {
             None if self.state() == SessionState::Exited => Err(self.closed()),
-            None => Ok(ended.report),
+            None => Ok(ended),
             Some(termination) => {
                 let error = termination.to_error();
                 let alive = self.state() == SessionState::Ready;
@@ -460,6 +531,9 @@ pub(super) struct Frame {
     message: Message,
     is_run: bool,
     is_end: bool,
+    turn: Turn,
+    /// What the guest is saved to.
+    saves_to: Option<Box<SavedWriter>>,
 }
 
 impl Frame {
@@ -469,7 +543,12 @@ impl Frame {
         let restores = matches!(command, Command::Resume { .. });
         let frame = codec::encode(command);
         let message = if restores { Message::Restore(frame) } else { Message::Command(frame) };
-        Self { message, is_run, is_end }
+        Self { message, is_run, is_end, turn: Turn::Command, saves_to: None }
+    }
+
+    /// Has the guest saved, in this turn.
+    pub(super) fn save(to: Box<SavedWriter>, turn: Turn) -> Self {
+        Self { turn, saves_to: Some(to), ..Self::of(Command::Save) }
     }
 }
 

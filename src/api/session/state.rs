@@ -20,6 +20,13 @@ pub enum SessionState {
     Closed,
 }
 
+impl SessionState {
+    /// Whether something in the session has ended its interpreter, and not its owner.
+    pub(super) fn is_ended(self) -> bool {
+        matches!(self, Self::Terminated | Self::Exited | Self::Died)
+    }
+}
+
 impl fmt::Display for SessionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

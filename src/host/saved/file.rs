@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::state::{SavedState, Unread};
 use crate::data::error::{Error, ErrorKind};
@@ -32,26 +33,36 @@ pub(crate) const STATE_BYTES: u64 = 64 << 20;
 /// How much is digested at a time, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Writes a saved session to a file that takes its place when it is whole.
+/// Writes a saved session, to a file that takes its place when it is whole, or to memory.
 pub(crate) struct SavedWriter {
+    to: Target,
+    hasher: blake3::Hasher,
+    /// How much the isolate may still write, in bytes.
+    left: u64,
+    limit: u64,
+    has_begun: bool,
+}
+
+enum Target {
+    File(Unfinished),
+    Memory(Vec<u8>),
+}
+
+/// A file that is removed unless it is kept.
+struct Unfinished {
     /// For messages.
     to: PathBuf,
     place: HostPlace,
     /// The name of the file until it is whole.
     temporary: OsString,
     file: File,
-    hasher: blake3::Hasher,
-    /// How much the isolate may still write, in bytes.
-    left: u64,
-    limit: u64,
-    has_begun: bool,
     is_kept: bool,
 }
 
 impl SavedWriter {
     /// Makes the file, next to the place `to`. The isolate's part may have at most `limit` bytes.
     /// The guest may write to the directories `writable`: what it has put there leads nowhere.
-    pub(crate) fn create(to: &Path, limit: u64, writable: &[Identity]) -> Result<Self, Error> {
+    pub(crate) fn create(to: &Path, limit: u64, writable: &[Identity]) -> Result<Box<Self>, Error> {
         let mut random = [0; 8];
         let failed = |error: io::Error| {
             let message = format!("cannot save the session to `{}`: {error}", to.display());
@@ -63,17 +74,19 @@ impl SavedWriter {
         temporary.push(place.name());
         temporary.push(format!(".{:016x}", u64::from_le_bytes(random)));
         let file = place.create(&temporary).map_err(failed)?;
-        Ok(Self {
-            to: to.to_owned(),
-            place,
-            temporary,
-            file,
-            hasher: blake3::Hasher::new(),
-            left: limit,
-            limit,
-            has_begun: false,
-            is_kept: false,
-        })
+        let to = Unfinished { to: to.to_owned(), place, temporary, file, is_kept: false };
+        Ok(Self::new(Target::File(to), limit))
+    }
+
+    /// Writes to memory. The isolate's part may have at most `limit` bytes.
+    pub(crate) fn in_memory(limit: u64) -> Box<Self> {
+        Self::new(Target::Memory(Vec::new()), limit)
+    }
+
+    /// It is large.
+    fn new(to: Target, limit: u64) -> Box<Self> {
+        let hasher = blake3::Hasher::new();
+        Box::new(Self { to, hasher, left: limit, limit, has_begun: false })
     }
 
     pub(super) fn has_begun(&self) -> bool {
@@ -98,17 +111,39 @@ impl SavedWriter {
             return Err(format!("it is too large: limit {limit} bytes, needed more"));
         };
         self.left = left;
-        self.put(piece).map_err(|error| format!("`{}`: {error}", self.to.display()))
+        self.put(piece).map_err(|error| match &self.to {
+            Target::File(file) => format!("`{}`: {error}", file.to.display()),
+            Target::Memory(_) => error.to_string(),
+        })
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
-        self.file.write_all(bytes)
+        match &mut self.to {
+            Target::File(to) => to.file.write_all(bytes),
+            Target::Memory(to) => {
+                to.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
     }
 
-    /// Puts the file into its place, in which there may be another.
-    pub(crate) fn keep(mut self) -> Result<(), Error> {
+    /// Puts the file into its place, in which there may be another. Returns what was written, if
+    /// that is in memory.
+    pub(crate) fn keep(self) -> Result<Option<Vec<u8>>, Error> {
         let digest = self.hasher.finalize();
+        match self.to {
+            Target::File(to) => to.keep(&digest).map(|()| None),
+            Target::Memory(mut bytes) => {
+                bytes.extend_from_slice(digest.as_bytes());
+                Ok(Some(bytes))
+            }
+        }
+    }
+}
+
+impl Unfinished {
+    fn keep(mut self, digest: &blake3::Hash) -> Result<(), Error> {
         let kept = self
             .file
             .write_all(digest.as_bytes())
@@ -122,7 +157,7 @@ impl SavedWriter {
     }
 }
 
-impl Drop for SavedWriter {
+impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.is_kept {
             // It may be gone already, and nothing else can be done.
@@ -131,34 +166,79 @@ impl Drop for SavedWriter {
     }
 }
 
-/// A file with a saved session.
+/// A saved session that is read.
 pub(crate) struct SavedFile {
-    file: File,
+    /// For messages.
+    name: String,
+    contents: Contents,
+    length: u64,
     /// Where the isolate's part begins and ends.
     start: u64,
     end: u64,
 }
 
+/// Where a saved session is.
+#[derive(Clone)]
+enum Contents {
+    File(Arc<File>),
+    Memory(Arc<[u8]>),
+}
+
+impl Contents {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        match self {
+            Self::File(file) => file.read_exact_at(into, at),
+            Self::Memory(bytes) => {
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                let there = bytes.get(at..).and_then(|bytes| bytes.get(..into.len()));
+                into.copy_from_slice(there.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+}
+
 impl SavedFile {
     /// Opens a file, and reads the host's part.
     pub(crate) fn open(path: &Path, limits: &SavedLimits) -> Result<(Self, SavedState), Error> {
-        let refused = |reason: String| {
-            let message =
-                format!("the session in `{}` cannot be restored: {reason}", path.display());
-            Error::new(ErrorKind::Config, message)
-        };
-        let unread = |error: io::Error| refused(error.to_string()).with_source(error);
+        let name = format!("`{}`", path.display());
+        let unread = |error: io::Error| refused(&name, &error.to_string()).with_source(error);
         // Without waiting: at a named pipe for who writes to it.
         let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let file = OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(unread)?;
         let found = file.metadata().map_err(unread)?;
         if !found.is_file() {
-            return Err(refused("it is not a regular file".to_owned()));
+            return Err(refused(&name, "it is not a regular file"));
         }
-        let length = found.len();
+        Self::read_state(Contents::File(Arc::new(file)), found.len(), &name, limits)
+    }
+
+    /// Reads the host's part of what was saved in memory.
+    pub(crate) fn in_memory(
+        bytes: Vec<u8>,
+        limits: &SavedLimits,
+    ) -> Result<(Self, SavedState), Error> {
+        let length = bytes.len() as u64;
+        Self::read_state(Contents::Memory(bytes.into()), length, "memory", limits)
+    }
+
+    /// Reads the host's part again.
+    pub(crate) fn again(&self, limits: &SavedLimits) -> Result<(Self, SavedState), Error> {
+        Self::read_state(self.contents.clone(), self.length, &self.name, limits)
+    }
+
+    /// Reads the host's part of a saved session of this length.
+    fn read_state(
+        contents: Contents,
+        length: u64,
+        name: &str,
+        limits: &SavedLimits,
+    ) -> Result<(Self, SavedState), Error> {
+        let refused = |reason: String| refused(name, &reason);
+        let unread = |error: io::Error| refused(error.to_string()).with_source(error);
         let mut header = [0; HEADER_BYTES];
         let size = usize::try_from(length).unwrap_or(usize::MAX).min(HEADER_BYTES);
-        read_at(&file, &mut header[..size], 0).map_err(unread)?;
+        contents.read_at(&mut header[..size], 0).map_err(unread)?;
         if !header.starts_with(&MAGIC[..MAGIC_WORD]) {
             return Err(refused("it is no saved session".to_owned()));
         }
@@ -184,10 +264,10 @@ impl SavedFile {
         let Some(end) = length.checked_sub(DIGEST_BYTES as u64).filter(|end| *end >= start) else {
             return Err(refused(format!("it ends after {length} bytes")));
         };
-        let saved = Self { file, start, end };
+        let saved = Self { name: name.to_owned(), contents, length, start, end };
         saved.check_digest().map_err(unread)?.map_err(refused)?;
         let mut state = vec![0; usize::try_from(state_bytes).unwrap_or_default()];
-        read_at(&saved.file, &mut state, HEADER_BYTES as u64).map_err(unread)?;
+        saved.contents.read_at(&mut state, HEADER_BYTES as u64).map_err(unread)?;
         let state = SavedState::read(&state, limits).map_err(|unread| match unread {
             Unread::Invalid(reason) => refused(format!("the host's part: {reason}")),
             Unread::NoOverlay(error) => error,
@@ -200,12 +280,12 @@ impl SavedFile {
         let (mut at, mut piece) = (0, vec![0; PIECE_BYTES]);
         while at < self.end {
             let size = usize::try_from(self.end - at).unwrap_or(usize::MAX).min(PIECE_BYTES);
-            read_at(&self.file, &mut piece[..size], at)?;
+            self.contents.read_at(&mut piece[..size], at)?;
             hasher.update(&piece[..size]);
             at += size as u64;
         }
         let mut found = [0; DIGEST_BYTES];
-        read_at(&self.file, &mut found, self.end)?;
+        self.contents.read_at(&mut found, self.end)?;
         let (found, expected) = (blake3::Hash::from(found), hasher.finalize());
         Ok(if found == expected {
             Ok(())
@@ -219,7 +299,7 @@ impl SavedFile {
         let at = self.start.saturating_add(offset).min(self.end);
         let size = (self.end - at).min(u64::from(max)).min(PIECE_BYTES as u64);
         let mut piece = vec![0; usize::try_from(size).unwrap_or_default()];
-        read_at(&self.file, &mut piece, at).map_err(|error| error.to_string())?;
+        self.contents.read_at(&mut piece, at).map_err(|error| error.to_string())?;
         Ok(piece)
     }
 }
@@ -241,6 +321,7 @@ fn version() -> [u8; VERSION_BYTES] {
     padded
 }
 
-fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
-    file.read_exact_at(into, at)
+fn refused(name: &str, reason: &str) -> Error {
+    let message = format!("the session in {name} cannot be restored: {reason}");
+    Error::new(ErrorKind::Config, message)
 }

@@ -35,8 +35,8 @@ enum Target {
 
 impl Saving {
     /// From here on the isolate's pieces go to this file.
-    pub(crate) fn begin(&self, file: SavedWriter) {
-        *lock(&self.to) = Target::Open(Box::new(file));
+    pub(crate) fn begin(&self, file: Box<SavedWriter>) {
+        *lock(&self.to) = Target::Open(file);
     }
 
     /// Takes a piece from the isolate. The state of the host is written before the first one.
@@ -67,9 +67,9 @@ impl Saving {
     }
 
     /// Returns the file with everything that the isolate has written.
-    pub(crate) fn end(&self) -> Result<SavedWriter, String> {
+    pub(crate) fn end(&self) -> Result<Box<SavedWriter>, String> {
         match std::mem::take(&mut *lock(&self.to)) {
-            Target::Open(file) if file.has_begun() => Ok(*file),
+            Target::Open(file) if file.has_begun() => Ok(file),
             Target::Open(_) | Target::None => Err("the guest has saved nothing".to_owned()),
             Target::Refused(reason) => Err(reason),
         }
@@ -80,9 +80,9 @@ impl Saving {
         *lock(&self.from) = Some(file);
     }
 
-    /// The isolate has become the saved session, and reads no more.
-    pub(crate) fn forget(&self) {
-        *lock(&self.from) = None;
+    /// The isolate has become the saved session, and reads no more. Returns what it has read.
+    pub(crate) fn forget(&self) -> Option<Arc<SavedFile>> {
+        lock(&self.from).take()
     }
 
     /// Returns a piece of the isolate's part.

@@ -68,10 +68,30 @@ impl ToolHost {
         audit: AuditLog,
         counters: Arc<RunCounters>,
     ) -> Self {
+        self.again(limits, audit, counters, |_| 0)
+    }
+
+    /// Makes the tools of the session after its interpreter has ended: the same ones, whose calls
+    /// count on.
+    pub(crate) fn revived(
+        &self,
+        limits: &Limits,
+        audit: AuditLog,
+        counters: Arc<RunCounters>,
+    ) -> Self {
+        self.again(limits, audit, counters, |calls| calls)
+    }
+
+    fn again(
+        &self,
+        limits: &Limits,
+        audit: AuditLog,
+        counters: Arc<RunCounters>,
+        calls: impl Fn(u64) -> u64,
+    ) -> Self {
         let tools = lock(&self.tools);
-        let tools = tools
-            .iter()
-            .map(|(name, entry)| (name.clone(), Entry { tool: entry.tool.clone(), calls: 0 }));
+        let again = |entry: &Entry| Entry { tool: entry.tool.clone(), calls: calls(entry.calls) };
+        let tools = tools.iter().map(|(name, entry)| (name.clone(), again(entry)));
         Self {
             tools: Mutex::new(tools.collect()),
             modules: Arc::clone(&self.modules),
@@ -90,6 +110,12 @@ impl ToolHost {
     pub(crate) fn register(&self, tool: Tool) {
         let name = tool.spec.name.clone();
         lock(&self.tools).insert(name, Entry { tool, calls: 0 });
+    }
+
+    /// Registers a tool unless one of its name is registered.
+    pub(crate) fn register_if_new(&self, tool: &Tool) {
+        let entry = || Entry { tool: tool.clone(), calls: 0 };
+        lock(&self.tools).entry(tool.spec.name.clone()).or_insert_with(entry);
     }
 
     /// Allows submissions with these fields, in addition to earlier forms. Returns the number of

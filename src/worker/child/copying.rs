@@ -5,6 +5,8 @@ use std::io;
 
 use rustix::process::Pid;
 
+use crate::support::free_memory;
+
 /// The size of the address space that a process can use, in bytes.
 const ADDRESSES: usize = 1 << 47;
 
@@ -49,12 +51,7 @@ pub(super) fn fill_heap() {
     /// More holes of a size than there are, in case that another allocator leaves gaps.
     const MOST: usize = 10_000;
 
-    #[cfg(target_env = "gnu")]
-    #[expect(unsafe_code, reason = "there is no safe binding")]
-    // SAFETY: the call takes the allocator's own locks and moves nothing that is allocated.
-    unsafe {
-        libc::malloc_trim(0);
-    }
+    free_memory::give_back();
     for size in (1..=LARGEST / GRAIN).rev().map(|grains| grains * GRAIN) {
         let (mut row, mut last) = (0, 0);
         for _ in 0..MOST {

@@ -2,7 +2,7 @@
 //! waits for the answer.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use super::mailbox::{Answer, Connection, Mailbox};
 use super::read_ahead::ReadAhead;
 use crate::fs::{FileError, FileReply, FileRequest};
 use crate::protocol::{Host, HostReply, HostRequest, Reply};
-use crate::support::clock;
+use crate::support::{clock, free_memory};
 use crate::worker::wire::{self, BULK_BYTES, FileBytes, FromWorker};
 
 pub(super) struct RemoteHost {
@@ -19,6 +19,8 @@ pub(super) struct RemoteHost {
     ahead: Mutex<ReadAhead>,
     /// The number of messages that the isolate had taken when it last read a file.
     messages_seen: AtomicU64,
+    /// The session was saved, and the command for that has not ended.
+    has_saved: AtomicBool,
 }
 
 impl RemoteHost {
@@ -28,6 +30,7 @@ impl RemoteHost {
             max_frame_bytes,
             ahead: Mutex::default(),
             messages_seen: AtomicU64::new(0),
+            has_saved: AtomicBool::new(false),
         }
     }
 
@@ -48,7 +51,12 @@ impl RemoteHost {
     /// Writes the reply to a command.
     pub(super) fn reply(&self, mut reply: Reply) -> io::Result<()> {
         let report = reply.report().map(std::mem::take).unwrap_or_default();
-        self.tell_with(&FromWorker::Reply(reply), &report)
+        let told = self.tell_with(&FromWorker::Reply(reply), &report);
+        // Saving needs large blocks, and an idle session should be small.
+        if self.has_saved.swap(false, Ordering::Relaxed) {
+            free_memory::give_back();
+        }
+        told
     }
 
     /// Writes a frame with a body.
@@ -175,7 +183,12 @@ impl Host for RemoteHost {
             {
                 self.write_file(file, offset, bytes)
             }
-            request => self.request(request),
+            request => {
+                if matches!(request, HostRequest::Saved(_)) {
+                    self.has_saved.store(true, Ordering::Relaxed);
+                }
+                self.request(request)
+            }
         };
         reply.unwrap_or_else(|error| HostReply::Failed(error.to_string()))
     }

@@ -64,6 +64,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/isolate/allocator.rs",
     "src/isolate/native_code.rs",
     "src/isolate/restore.rs",
+    "src/support/free_memory.rs",
     "src/support/shared_file.rs",
     "src/support/shared_words.rs",
     "src/support/signals.rs",

@@ -1,0 +1,126 @@
+//! Has a session go on after a run that has ended its interpreter.
+
+use std::sync::Arc;
+
+use super::Session;
+use super::checkpoint::{Checkpoint, Keeper};
+use super::opening::{config, startup};
+use super::shared::Shared;
+use super::variables::{completed, definitions};
+
+use crate::api::engine::pool::Refill;
+use crate::data::error::Error;
+use crate::data::execution::{Execution, Restored};
+use crate::data::isolation::IsolationReport;
+use crate::host::saved::SavedFile;
+use crate::protocol::Command;
+
+impl Session {
+    /// Has the session go on after a run, if that has ended the interpreter. `before` tells of what
+    /// had ended the one before it.
+    pub(super) async fn after(
+        &mut self,
+        mut execution: Execution,
+        before: Option<Restored>,
+    ) -> Execution {
+        let after = self.revive_if_ended().await;
+        execution.session_alive |= after.is_some();
+        execution.restored = match (before, after) {
+            (Some(before), Some(after)) => {
+                Some(Restored { lost_runs: before.lost_runs.saturating_add(after.lost_runs) })
+            }
+            (before, after) => after.or(before),
+        };
+        execution
+    }
+
+    /// Gives the session another interpreter if its own has ended and it has checkpoints.
+    pub(super) async fn revive_if_ended(&mut self) -> Option<Restored> {
+        self.shared.keeper.as_ref()?;
+        // That may end the interpreter too.
+        self.shared.after_keeping().await;
+        if !self.shared.state().is_ended() {
+            return None;
+        }
+        // Seldom, and large.
+        Box::pin(self.revive()).await
+    }
+
+    async fn revive(&mut self) -> Option<Restored> {
+        self.shared.release();
+        let keeper = self.shared.keeper.as_ref()?;
+        let (checkpoint, lost_runs) = keeper.last();
+        let all_runs = keeper.runs();
+        let (revived, lost_runs) = match checkpoint {
+            Some(checkpoint) => match self.at_checkpoint(&checkpoint).await {
+                Ok(revived) => (revived, lost_runs),
+                // What was kept is of the guest, so it may be what no interpreter can go on from.
+                Err(_) => (self.at_beginning().await.ok()?, all_runs),
+            },
+            None => (self.at_beginning().await.ok()?, all_runs),
+        };
+        let (shared, isolation) = revived;
+        self.seat.give_to(&shared);
+        self.shared = shared;
+        self.isolation = isolation;
+        Some(Restored { lost_runs })
+    }
+
+    /// Makes an interpreter that goes on from a checkpoint.
+    async fn at_checkpoint(
+        &self,
+        Checkpoint { file, runs }: &Checkpoint,
+    ) -> Result<(Arc<Shared>, IsolationReport), Error> {
+        let (engine, policy, old) = (&self.engine, &self.policy, &self.shared);
+        let (file, state): (SavedFile, _) = file.again(old.host.saved_limits())?;
+        let host = old.host.revived(config(old.id, engine, policy), Some(state))?;
+        host.saving().read_from(Arc::new(file));
+        let kind = policy.kind();
+        let _refill = Refill { pool: engine.pool(), kind: &kind };
+        let ready = match engine.pool().take(&kind, &policy.tenant, None) {
+            Some(ready) => ready,
+            None => Self::fresh(engine, &kind).await?,
+        };
+        let keeper = Keeper::new(Arc::clone(engine.checkpointer()), *runs);
+        let (shared, isolation) =
+            Self::connected(old.id, policy, Arc::new(host), ready, Some(keeper));
+        shared.restore(policy).await?;
+        self.define_again(&shared).await?;
+        Ok((shared, isolation))
+    }
+
+    /// Makes an interpreter that begins as the session has begun.
+    async fn at_beginning(&self) -> Result<(Arc<Shared>, IsolationReport), Error> {
+        let (engine, policy, old) = (&self.engine, &self.policy, &self.shared);
+        let host = Arc::new(old.host.revived(config(old.id, engine, policy), None)?);
+        let startup = startup(&host, policy);
+        let kind = policy.kind();
+        let _refill = Refill { pool: engine.pool(), kind: &kind };
+        let ready = match engine.pool().take(&kind, &policy.tenant, Some(&startup)) {
+            Some(ready) => ready,
+            None => Self::fresh(engine, &kind).await?,
+        };
+        let has_begun = ready.begun().is_some();
+        let keeper = Keeper::new(Arc::clone(engine.checkpointer()), 0);
+        let (shared, isolation) = Self::connected(old.id, policy, host, ready, Some(keeper));
+        if has_begun {
+            shared.began();
+        } else {
+            shared.start(&startup).await;
+            shared.started().await?;
+        }
+        self.define_again(&shared).await?;
+        Ok((shared, isolation))
+    }
+
+    /// Defines what was registered in addition to what the sandbox has. The host knows it already,
+    /// and how often it was called.
+    async fn define_again(&self, shared: &Arc<Shared>) -> Result<(), Error> {
+        if self.registered.is_empty() && self.submits.is_empty() {
+            return Ok(());
+        }
+        let definitions = definitions(&shared.host, &self.registered, &self.submits, None);
+        let report = shared.quick(Command::Define(definitions)).await?;
+        completed(&report, "the guest could not define the tools")
+    }
+}
