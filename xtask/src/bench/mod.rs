@@ -8,9 +8,9 @@
 
 mod machine;
 pub(crate) mod mcp;
-mod peers;
+pub(crate) mod peers;
 mod scenario;
-mod subject;
+pub(crate) mod subject;
 mod table;
 
 use std::collections::HashMap;

