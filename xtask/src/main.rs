@@ -30,6 +30,7 @@ mod run;
 mod setup;
 mod side_by_side;
 mod steps;
+mod survival;
 mod test;
 mod tidy;
 mod uv;
@@ -59,6 +60,8 @@ Usage: cargo xtask COMMAND
                         the same work on isolet and on its peers, as a table, 15 or N times: docs/performance.md
   bench mcp [--rounds N] [--latency MS...] [--isolet PROGRAM] [--markdown FILE]
                         tasks by direct calls of MCP servers and in code mode: docs/mcp-benchmark.md
+  survival [--only SUBJECT...] [--kind KIND...]
+                        programs that hurt, on isolet and on its peers: without options, writes docs/survival.md
   cpython-tests DIR [--jobs N] [--again] [MODULE...]
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
@@ -87,6 +90,7 @@ Environment:
   ISOLET_ASSETS_URL     where to download them from, instead of npm and the public CDN
   ISOLET_BENCH_DENO_RUNNER
                         a copy of DSPy's runner.js, for `bench`, that Deno can load without a network
+  ISOLET_BENCH_PYTHON   a Python of 3.12 or newer, for the peers in `bench` and `survival` that need one
   ISOLET_TEST_PYTHON    a Python with DSPy, for `test`, instead of the one it makes in target/python
   CI                    when set, no progress bar
 ";
@@ -115,6 +119,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["fuzz", ..] => fuzz::run(&args[1..]),
         ["bench", "mcp", ..] => bench::mcp::run(&args[2..]),
         ["bench", ..] => bench::run(&args[1..]),
+        ["survival", ..] => survival::run(&args[1..]),
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),
         ["cases", ..] => cases::run(&args[1..]),

@@ -50,8 +50,8 @@ pub(super) fn lines_are_narrow(files: &[SourceFile]) -> Vec<String> {
                     let is_text = !in_example && !line.starts_with("    ");
                     !text.starts_with('|') && (narrow || is_text)
                 }
-                // Arrays of a manifest, and texts of others, stay as they are.
-                "toml" | "txt" => false,
+                // Pictures, arrays of a manifest, and texts of others stay as they are.
+                "svg" | "toml" | "txt" => false,
                 _ => narrow,
             };
             let columns = line.chars().count();
