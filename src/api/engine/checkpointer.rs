@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::support::lock::lock;
 
-/// How much longer than the work the pause after it is. So the work takes about a fifth of one
-/// processor at most.
+/// How much longer than the work the pause after it is. So short work takes at most a fifth of one
+/// processor.
 const PAUSE: u32 = 4;
 
 /// The longest pause, so that one session whose work takes long does not delay the others.

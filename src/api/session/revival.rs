@@ -6,8 +6,8 @@ use super::Session;
 use super::checkpoint::{Checkpoint, Keeper};
 use super::opening::{config, startup};
 use super::shared::Shared;
+use super::state::SessionState;
 use super::variables::{completed, definitions};
-
 use crate::api::engine::pool::Refill;
 use crate::data::error::Error;
 use crate::data::execution::{Execution, Restored};
@@ -61,8 +61,13 @@ impl Session {
         };
         let (shared, isolation) = revived;
         self.seat.give_to(&shared);
-        self.shared = shared;
+        let old = std::mem::replace(&mut self.shared, shared);
         self.isolation = isolation;
+        // A handle may have closed the session meanwhile, and found the old interpreter.
+        if old.state() == SessionState::Closed {
+            self.shared.close();
+            return None;
+        }
         Some(Restored { lost_runs })
     }
 
