@@ -86,6 +86,7 @@ function bridge(booted, parking) {
     interrupt: () => suspensions.endOutermost(),
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
     release: (thread = 0) => suspensions.release(thread),
+    spare: (setResult) => suspensions.spare(setResult),
     set_alarm: (delay) => suspensions.setAlarm(delay),
     take_alarm: () => suspensions.takeAlarm(),
     set_zone: (zone) => localTime.set(zone),

@@ -8,6 +8,7 @@ import { clearTimeout, setTimeout } from "ext:isolet/globals.js";
 import { op_isolet_alarm_set, op_isolet_alarm_take } from "ext:core/ops";
 
 const {
+  ArrayPrototypeMap,
   ArrayPrototypePush,
   ArrayPrototypeShift,
   Promise,
@@ -20,6 +21,9 @@ const {
 /** What CPython's signal check is told. */
 const SIGINT = 2;
 const SIGALRM = 14;
+
+/** Which word of a method of CPython's is its function. */
+const METHOD_FUNCTION = 2;
 
 /** Thrown into a wait to end it; never seen by guest code, which gets a KeyboardInterrupt. */
 const INTERRUPT = Symbol("interrupt");
@@ -42,6 +46,8 @@ export class Suspensions {
   #held = false;
   #memory;
   #flag;
+  /** Where Pyodide's function is that gives a future the result of a promise. */
+  #setResult = 0;
   /** The number of the thread that runs; the main one is 0. */
   #thread = 0;
   /** Whether the wait that is about to begin is for another thread. */
@@ -75,6 +81,11 @@ export class Suspensions {
   watch(memory, flag) {
     this.#memory = memory;
     this.#flag = flag;
+  }
+
+  /** Says where the function is that wakes what awaits a promise. */
+  spare(setResult) {
+    this.#setResult = setResult;
   }
 
   /** Starts a run, to which nothing applies that there was in another. */
@@ -136,6 +147,7 @@ export class Suspensions {
    * suspends on a promise.
    */
   hook(Module, env) {
+    this.#hookAwait(Module, env);
     const waits = this.#waits;
     // Called while the host's byte is set, which stays until the interrupt may be taken.
     env._Py_CheckEmscriptenSignals_Helper = () => {
@@ -211,6 +223,34 @@ export class Suspensions {
       } else this.#delivered();
       Module._PyErr_SetNone(Module.HEAPU32[Module._PyExc_KeyboardInterrupt >>> 2]);
     };
+  }
+
+  /**
+   * Keeps interrupts out of the functions that wake an `await` of a promise. One that fell into
+   * them would end them halfway: then it is lost, and the `await` never ends.
+   */
+  #hookAwait(Module, env) {
+    const create = env.create_promise_handles;
+    env.create_promise_handles = (onResult, onError, onDone, converter) => {
+      const handles = create(onResult, onError, onDone, converter);
+      const method = Module.HEAPU32[(onResult >>> 2) + METHOD_FUNCTION];
+      if (method !== this.#setResult || handles === Module.error) return handles;
+      return ArrayPrototypeMap(handles, (handle) => this.#holding(handle));
+    };
+  }
+
+  #holding(handle) {
+    const holding = (value) => {
+      const wasHeld = this.#held;
+      this.#held = true;
+      try {
+        return handle(value);
+      } finally {
+        this.#held = wasHeld;
+      }
+    };
+    holding.destroy = handle.destroy;
+    return holding;
   }
 
   /**

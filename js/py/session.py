@@ -65,7 +65,7 @@ BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release"),
     *("sleep", "take", "give", "display"),
     *("spawn", "park", "unpark", "set_zone"),
-    *("has_output", "terminal", "set_alarm", "take_alarm"),
+    *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save", "guard"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),

@@ -12,6 +12,7 @@ import types
 import weakref
 from concurrent import futures
 
+from _pyodide import _future_helper
 from pyodide import webloop
 from pyodide.ffi import can_run_sync, create_once_callable, run_sync
 
@@ -52,6 +53,7 @@ def attach(host_bridge):
     """Connects a restored interpreter to its host."""
     global bridge
     bridge = host_bridge
+    bridge.spare(id(_future_helper.set_result))
 
 
 def wait_for(awaitable, loop=None, interrupt=asyncio.Task.cancel, context=None):

@@ -248,6 +248,39 @@ async fn an_interrupt_reaches_only_its_own_session() {
     assert_eq!(value, Value::Int(1));
 }
 
+/// Pyodide's function that wakes an `await` of a promise, in which no interrupt may be raised.
+#[tokio::test]
+async fn an_interrupt_while_a_wait_ends_is_not_lost() {
+    let waits = [
+        "time.sleep(0.001)",
+        "await asyncio.sleep(0.001)",
+        "await run_js('Promise.resolve(1)')",
+        "run_sync(run_js('Promise.resolve(1)'))",
+        "run_sync(run_js('Promise.reject(1)'))",
+        "await asyncio.create_task(task())",
+    ];
+    for wait in waits {
+        let mut session = session().await;
+        let code = format!(
+            "import _pyodide._future_helper as helper, asyncio, sys, time\n\
+             from pyodide.code import run_js\nfrom pyodide.ffi import run_sync\n\
+             async def task(): await run_js('Promise.resolve(1)')\n\
+             def set_result(future, value):\n    {READY}\n    \
+             for _ in range(1_000_000): pass\n    future.set_result(value)\n\
+             def set_exception(future, value):\n    {READY}\n    \
+             for _ in range(1_000_000): pass\n    future.set_exception(value)\n\
+             helper.set_result.__code__ = set_result.__code__\n\
+             helper.set_exception.__code__ = set_exception.__code__\n\
+             {wait}\n\
+             {READY}\nwhile True: pass"
+        );
+        let execution = interrupted(&mut session, &code).await;
+        let expected = Outcome::Terminated(Termination::Interrupted);
+        assert_eq!(*execution.outcome(), expected, "{wait}: {execution:?}");
+        assert!(execution.stdout().lines().all(|line| line == "ready"), "{wait}: {execution:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_interrupt_at_any_moment_around_an_answer_is_not_lost() {
     const DELAYS: u64 = 400;
