@@ -72,18 +72,24 @@ fn turns(sessions: &mut [Session; 2], runs: usize, pause: Option<Duration>) -> R
     }))
 }
 
-/// Returns the memory of a further idle session, in MiB.
+/// Returns the memory of a further idle session, in MiB. What all share is there already: pages of
+/// the image, and what threads that serve many sessions keep.
 fn memory(sandbox: &Sandbox) -> Result<f64> {
+    let _first = idle_sessions(sandbox)?;
     let before = settled()?;
-    let mut sessions = Vec::new();
-    for _ in 0..SESSIONS {
-        let mut session = sandbox.blocking().session()?;
-        session.run(VARIABLES)?;
-        sessions.push(session);
-    }
+    let _more = idle_sessions(sandbox)?;
     let after = settled()?;
     let kib = after.saturating_sub(before) / (SESSIONS as u64 * 1024);
     Ok(f64::from(u32::try_from(kib)?) / 1024.0)
+}
+
+fn idle_sessions(sandbox: &Sandbox) -> Result<Vec<Session>> {
+    let sessions = (0..SESSIONS).map(|_| {
+        let mut session = sandbox.blocking().session()?;
+        session.run(VARIABLES)?;
+        Ok(session)
+    });
+    sessions.collect()
 }
 
 /// Returns the memory of this process and its workers once all are idle, in bytes.

@@ -91,6 +91,11 @@ export class Saving {
     this.objects.begin(Module);
   }
 
+  /** Whether a file that is not saved is open for writing. */
+  hasMountedWriters() {
+    return this.#files.hasMountedWriters();
+  }
+
   /** Hands the session to the host. Python does not run meanwhile. `timers` are those of Python. */
   save(timers) {
     const changed = this.objects.changedGlobal();
@@ -101,21 +106,32 @@ export class Saving {
       throw new Error("a timer of JavaScript is running, which cannot be saved");
     }
     const contents = [];
+    const description = this.#described(contents);
+    op_isolet_save_begin(description);
+    for (let i = 0; i < contents.length; i++) op_isolet_save_bytes(contents[i]);
+    op_isolet_save_memory(new Uint8Array(bufferOf(this.#memory)));
+  }
+
+  /** Does for nobody what saving does in JavaScript, so that it is compiled. */
+  rehearse() {
+    this.objects.changedGlobal();
+    this.#described([]);
+  }
+
+  /** What is in JavaScript, as a text. Adds the contents of files to `contents`. */
+  #described(contents) {
     const sizes = [];
     const put = (bytes) => {
       ArrayPrototypePush(sizes, TypedArrayPrototypeGetByteLength(bytes));
       return ArrayPrototypePush(contents, bytes) - 1;
     };
-    const description = {
+    return JSONStringify({
       objects: this.objects.save(),
       libraries: this.#libraries.noted(),
       localTime: this.#localTime.save(),
       files: this.#files.save(put),
       sizes,
-    };
-    op_isolet_save_begin(JSONStringify(description));
-    for (let i = 0; i < contents.length; i++) op_isolet_save_bytes(contents[i]);
-    op_isolet_save_memory(new Uint8Array(bufferOf(this.#memory)));
+    });
   }
 
   /** Becomes the session that the host has. */

@@ -83,6 +83,7 @@ function bridge(booted, parking) {
     /** Mounts what the host has for the session, at the paths in these bytes. */
     mount: (address, length) => mountAll(Module, op_isolet_paths(at(address, length))),
     rehearse_mount: () => rehearseMount(Module),
+    rehearse_save: () => saving.rehearse(),
     interrupt: () => suspensions.endOutermost(),
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
     release: (thread = 0) => suspensions.release(thread),
@@ -95,6 +96,8 @@ function bridge(booted, parking) {
     is_kept: (object) => saving.objects.isKept(object),
     /** Has errors raised by functions of C that would end the interpreter. */
     guard: (address, count) => foreignMemory.guard(Module, address, count),
+    /** Whether a file beneath a mount point is open for writing. */
+    has_mounted_writers: () => saving.hasMountedWriters(),
     /** Has the session saved once Python has returned; it waits for so many timers. */
     save: (timers) => {
       session.timers = timers;

@@ -34,10 +34,17 @@ def begin():
     for one in list(exchange.opened):
         if one.number is not None:
             raise ValueError(f"a connection cannot be saved, and one to {one.url} is open")
-    gc.collect()  # also frees objects of JavaScript that garbage holds
     if bridge.foreign():
-        raise ValueError(foreign())
+        gc.collect()  # garbage may hold them; for nothing else, as it touches all the memory
+        if bridge.foreign():
+            raise ValueError(foreign())
     bridge.save(waits.timers())
+
+
+def rehearse():
+    """Looks whether the session can be saved, for nobody."""
+    if not bridge.foreign() and not bridge.has_mounted_writers():
+        bridge.rehearse_save()
 
 
 def name_of(handle):

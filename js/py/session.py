@@ -67,7 +67,7 @@ BRIDGE = (
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
-    *("foreign", "is_kept", "save", "guard"),
+    *("foreign", "is_kept", "has_mounted_writers", "save", "rehearse_save", "guard"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -156,6 +156,7 @@ def freeze():
     """
     endings.note(main_namespace())
     gc.collect()
+    keep_reserve()  # so that no session has to write to so much memory
     gc.freeze()
 
 
@@ -274,7 +275,10 @@ def end(command):
 
 
 def save(command):
-    endings.flush_files()  # to mounts, which are not part of what is saved
+    # Mounts are not part of what is saved. To look for files touches all the memory, of which a copy
+    # then shares nothing with its template.
+    if bridge.has_mounted_writers():
+        endings.flush_files()
     saving.begin()
     return {}
 
@@ -296,6 +300,7 @@ def rehearse(command):
         start({"env": {}, "packages": False, "mounts": b"", "tools": [], "submit": []})
         tools.rehearse()
         run(cell | {"file": False, "stdin": False, "max_repr": 1})
+        saving.rehearse()
     cells.forget()
     return {}
 

@@ -204,8 +204,10 @@ class Endless:
             except BaseException: pass
 import gc
 gc.disable()
+import js
 held = Endless()
 held.itself = held
+held.object = js.Object.new()  # which has garbage collected before saving
 del held
 ";
     exec(&mut session, code).await;

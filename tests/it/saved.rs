@@ -202,6 +202,26 @@ async fn an_open_connection_is_an_error_with_its_address() {
     session.save(dir.path().join("session")).await.unwrap();
 }
 
+/// Files of mounts are not saved, so what a buffer holds for one would be written twice.
+#[tokio::test]
+async fn buffers_of_files_beneath_mounts_are_written_before_saving() {
+    let dir = Scratch::new("saved-buffers");
+    let data = dir.path().join("data");
+    fs::create_dir(&data).unwrap();
+    let mount = Mount::read_write(&data).unwrap();
+    let permissions = Permissions::none().mount("/data", mount).unwrap();
+    let sandbox = builder().permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let code = "there, here = open('/data/log', 'w'), open('/tmp/log', 'w')\n\
+                for file in (there, here): file.write('buffered')";
+    exec(&mut session, code).await;
+    assert_eq!(fs::read(data.join("log")).unwrap(), b"");
+    let mut restored = moved(session, &sandbox).await;
+    assert_eq!(fs::read(data.join("log")).unwrap(), b"buffered");
+    let seen = eval(&mut restored, "here.close(); open('/tmp/log').read()").await;
+    assert_eq!(seen, "buffered".into());
+}
+
 #[tokio::test]
 async fn changes_in_overlays_are_restored_and_need_an_overlay() {
     let dir = Scratch::new("saved-overlay");

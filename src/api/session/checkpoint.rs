@@ -160,9 +160,11 @@ impl Shared {
                            `SandboxBuilder::checkpoint`";
             return Err(Error::new(ErrorKind::Config, message).with_session_alive());
         };
-        let runs = keeper.runs();
-        let checkpoint = self.checkpoint(runs, Turn::Command).await?;
-        lock(&keeper.kept).checkpoint = Some(checkpoint);
+        let checkpoint = self.checkpoint(keeper.runs(), Turn::Command).await?;
+        let mut kept = lock(&keeper.kept);
+        kept.checkpoint = Some(checkpoint);
+        // Saving is a command too.
+        kept.commands = keeper.commands.load(Ordering::SeqCst);
         Ok(())
     }
 

@@ -277,12 +277,21 @@ impl SavedFile {
 
     fn check_digest(&self) -> io::Result<Result<(), String>> {
         let mut hasher = blake3::Hasher::new();
-        let (mut at, mut piece) = (0, vec![0; PIECE_BYTES]);
-        while at < self.end {
-            let size = usize::try_from(self.end - at).unwrap_or(usize::MAX).min(PIECE_BYTES);
-            self.contents.read_at(&mut piece[..size], at)?;
-            hasher.update(&piece[..size]);
-            at += size as u64;
+        match &self.contents {
+            Contents::Memory(bytes) => {
+                let end = usize::try_from(self.end).unwrap_or(usize::MAX);
+                hasher.update(bytes.get(..end).ok_or(io::ErrorKind::UnexpectedEof)?);
+            }
+            Contents::File(_) => {
+                let (mut at, mut piece) = (0, vec![0; PIECE_BYTES]);
+                while at < self.end {
+                    let size = usize::try_from(self.end - at).unwrap_or(usize::MAX);
+                    let piece = &mut piece[..size.min(PIECE_BYTES)];
+                    self.contents.read_at(piece, at)?;
+                    hasher.update(piece);
+                    at += piece.len() as u64;
+                }
+            }
         }
         let mut found = [0; DIGEST_BYTES];
         self.contents.read_at(&mut found, self.end)?;
