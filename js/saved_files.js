@@ -14,8 +14,6 @@ const {
   Uint8Array,
 } = primordials;
 
-const ACCESS = 0o3; // O_ACCMODE
-
 /** Flags that apply only while a file is opened: O_CREAT, O_EXCL, O_TRUNC. */
 const OPENING = 0o1300;
 
@@ -38,16 +36,6 @@ export class SavedFiles {
     this.#begun = [];
     const { streams } = this.#FS;
     for (let fd = 0; fd < streams.length; fd++) this.#begun[fd] = streams[fd] ?? null;
-  }
-
-  /** Whether a file beneath a mount point is open for writing. */
-  hasMountedWriters() {
-    const { streams } = this.#FS;
-    for (let fd = 0; fd < streams.length; fd++) {
-      const stream = streams[fd];
-      if (stream && isMounted(stream.node) && (stream.flags & ACCESS) !== 0) return true;
-    }
-    return false;
   }
 
   /** Describes all; `put` takes the contents of a file, and returns their number. */
@@ -107,7 +95,7 @@ export class SavedFiles {
         kept.isBegun = true;
       } else if (FS.isChrdev(node.mode)) {
         kept.device = path;
-      } else if (isMounted(node)) {
+      } else if (node.mount?.opts?.index !== undefined) {
         kept.mounted = FS.getPath(node);
       } else if (node.mount !== FS.root.mount || !(FS.isFile(node.mode) || FS.isDir(node.mode))) {
         throw new Error(`descriptor ${fd} is a pipe or a socket, which cannot be saved; close it`);
@@ -254,9 +242,4 @@ export class SavedFiles {
       fd,
     );
   }
-}
-
-/** Whether the host has the file. */
-function isMounted(node) {
-  return node.mount?.opts?.index !== undefined;
 }

@@ -91,11 +91,6 @@ export class Saving {
     this.objects.begin(Module);
   }
 
-  /** Whether a file that is not saved is open for writing. */
-  hasMountedWriters() {
-    return this.#files.hasMountedWriters();
-  }
-
   /** Hands the session to the host. Python does not run meanwhile. `timers` are those of Python. */
   save(timers) {
     const changed = this.objects.changedGlobal();

@@ -96,8 +96,6 @@ function bridge(booted, parking) {
     is_kept: (object) => saving.objects.isKept(object),
     /** Has errors raised by functions of C that would end the interpreter. */
     guard: (address, count) => foreignMemory.guard(Module, address, count),
-    /** Whether a file beneath a mount point is open for writing. */
-    has_mounted_writers: () => saving.hasMountedWriters(),
     /** Has the session saved once Python has returned; it waits for so many timers. */
     save: (timers) => {
       session.timers = timers;

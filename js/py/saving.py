@@ -43,7 +43,7 @@ def begin():
 
 def rehearse():
     """Looks whether the session can be saved, for nobody."""
-    if not bridge.foreign() and not bridge.has_mounted_writers():
+    if not bridge.foreign():
         bridge.rehearse_save()
 
 

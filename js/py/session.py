@@ -67,7 +67,7 @@ BRIDGE = (
     *("spawn", "park", "unpark", "set_zone"),
     *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
-    *("foreign", "is_kept", "has_mounted_writers", "save", "rehearse_save", "guard"),
+    *("foreign", "is_kept", "save", "rehearse_save", "guard"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -275,9 +275,9 @@ def end(command):
 
 
 def save(command):
-    # Mounts are not part of what is saved. To look for files touches all the memory, of which a copy
-    # then shares nothing with its template.
-    if bridge.has_mounted_writers():
+    # Not for a checkpoint: to look for files writes to all the memory, of which a copy then
+    # shares little with its template. And files of mounts would change while no code runs.
+    if "flush" in command:
         endings.flush_files()
     saving.begin()
     return {}

@@ -82,10 +82,14 @@ def test_a_timeout_is_a_result_and_the_session_goes_on(session: isolet.Session) 
     assert isinstance(caught.value, TimeoutError)
 
 
+STUBBORN = "while True:\n  try:\n    while True: pass\n  except: pass"
+
+
 def test_a_guest_that_does_not_stop_ends_its_session(server: isolet.Server) -> None:
     limits = isolet.Limits(run_time=0.1, grace=0.1)
-    with isolet.Sandbox(server=server, limits=limits).session() as session:
-        execution = session.run("while True:\n  try:\n    while True: pass\n  except: pass")
+    policy: isolet.Policy = {"limits": limits, "checkpoint": False}
+    with isolet.Sandbox(server=server, **policy).session() as session:
+        execution = session.run(STUBBORN)
         assert execution.status == "timeout"
         assert not execution.session_alive
         assert not session.alive
@@ -94,6 +98,25 @@ def test_a_guest_that_does_not_stop_ends_its_session(server: isolet.Server) -> N
         session.reset()
         assert session.alive
         assert session.eval("40 + 2") == 42
+        with pytest.raises(isolet.ConfigError, match="`checkpoint`"):
+            session.checkpoint()
+
+
+@pytest.mark.parametrize("code", [STUBBORN, "import os; os._exit(3)", "import os; os.abort()"])
+def test_a_session_goes_on_from_its_checkpoint(server: isolet.Server, code: str) -> None:
+    limits = isolet.Limits(run_time=0.5, grace=0.1)
+    with isolet.Sandbox(server=server, limits=limits).session(inputs={"given": 1}) as session:
+        execution = session.run(f"given = 2\n{code}")
+        assert execution.restored == isolet.Restored(lost_runs=1)
+        assert execution.session_alive
+        assert session.eval("given") == 1
+        session.run("words = ['kept']")
+        session.checkpoint()
+        session.run("words.append('lost')")
+        execution = session.run(code)
+        assert execution.restored == isolet.Restored(lost_runs=2)
+        assert session.eval("[*words, given]") == ["kept", 1]
+        assert session.run("1").restored is None
 
 
 def test_the_standard_input_and_arguments_are_passed(session: isolet.Session) -> None:

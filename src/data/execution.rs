@@ -41,6 +41,21 @@ pub struct Restored {
     pub lost_runs: u64,
 }
 
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lost_runs {
+            ..=1 => f.write_str(
+                "the session goes on as it was before this run: what the run changed is lost",
+            ),
+            runs => write!(
+                f,
+                "the session goes on as it was before its last {runs} runs: what they changed is \
+                 lost"
+            ),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -60,7 +60,10 @@ pub(crate) enum Command {
     /// Does what python does at its exit. The last command of a session.
     End,
     /// Has the session saved: the host gets it before the reply.
-    Save,
+    Save {
+        /// What is in the buffers of open files is written first.
+        flushes_files: bool,
+    },
     /// Goes on as a session that was saved.
     Resume {
         /// The guest's environment variables, in addition to those that it had.

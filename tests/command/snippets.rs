@@ -37,6 +37,9 @@ impl Shell {
             .current_dir(dir)
             .env("PATH", format!("{}:{path}", beside.display()))
             .env(ASSETS_VARIABLE, assets_dir())
+            // What was pinned on this machine is nothing of the page.
+            .env("HOME", dir)
+            .env_remove("XDG_CONFIG_HOME")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -222,6 +222,22 @@ del held
     assert_eq!((lost(&next), next.value()), (1, Some(&Value::Int(1))));
 }
 
+/// The guest has not asked for it.
+#[tokio::test]
+async fn what_a_buffer_has_for_a_file_of_a_mount_is_not_written_by_a_checkpoint() {
+    let dir = Scratch::new("checkpoint-buffers");
+    let permissions =
+        Permissions::none().mount("/data", Mount::read_write(dir.path()).unwrap()).unwrap();
+    let sandbox = checkpointed().permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, "file = open('/data/log', 'w'); file.write('buffered')").await;
+    session.checkpoint().await.unwrap();
+    assert_eq!(fs::read(dir.path().join("log")).unwrap(), b"");
+    assert_eq!(lost(&session.run("import os; os._exit(1)").await.unwrap()), 1);
+    exec(&mut session, "file.close()").await;
+    assert_eq!(fs::read(dir.path().join("log")).unwrap(), b"buffered");
+}
+
 #[tokio::test]
 async fn handles_go_on_with_the_session() {
     let mut session = session().await;

@@ -45,9 +45,11 @@ def run(
     """
     if server is None and not policy:
         return _bare.run(code, inputs=inputs, timeout=timeout)
+    # Nothing runs after it.
+    policy.setdefault("checkpoint", False)
     with Sandbox(server=server, **policy) as sandbox:
         return sandbox.run(code, inputs=inputs, timeout=timeout)
 
 
 # For runs without a policy.
-_bare = Sandbox()
+_bare = Sandbox(checkpoint=False)

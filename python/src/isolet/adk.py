@@ -22,6 +22,7 @@ from google.adk.code_executors.code_execution_utils import (
 )
 from pydantic import PrivateAttr
 
+from ._losses import loss
 from ._sandbox import Sandbox
 from .errors import TransferError
 
@@ -129,9 +130,8 @@ class CodeExecutor(BaseCodeExecutor):
 def _error(execution: Execution) -> str:
     error = execution.error
     text = error.traceback if error is not None else execution.failure or ""
-    if not execution.session_alive:
-        text += "\nThe session has ended: variables and imports are lost."
-    return text
+    lost = loss(execution, "The session has ended: variables and imports are lost.")
+    return f"{text}\n{lost}" if lost else text
 
 
 def _displayed(execution: Execution) -> list[File]:

@@ -20,6 +20,7 @@ from dspy.primitives.code_interpreter import CodeExecutionError, CodeInterpreter
 from dspy.utils.callback import with_callbacks
 
 from ._loop import loop
+from ._losses import loss
 from ._sandbox import Sandbox
 from ._values import to_plain
 from .errors import BusyError, IsoletError, TransferError
@@ -236,16 +237,18 @@ class Interpreter:
         error = execution.error
         if error is not None and error.type in ("SyntaxError", "IndentationError", "TabError"):
             raise SyntaxError(f"Invalid Python syntax. message: {error.message}")
+        lost = loss(execution, "")
         if execution.status == "exited":
             exit_ = execution.system_exit
             kind, args = (exit_.type, exit_.args) if exit_ else ("SystemExit", None)
-            raise CodeExecutionError(f"{kind}: {[execution.exit_code] if args is None else args}")
+            text = f"{kind}: {[execution.exit_code] if args is None else args}"
+            raise CodeExecutionError(f"{text}\n{lost}" if lost else text)
         if not execution.ok:
             text = execution.failure
             if error is not None:
                 text = f"{error.type}: {error.args or error.message}"
             kind = CodeInterpreterError if self._end is not None else CodeExecutionError
-            raise kind(text or "")
+            raise kind(f"{text}\n{lost}" if lost else text or "")
         if execution.value is None and execution.value_error is None:
             return execution.stdout or None
         if execution.stdout or execution.value_error is not None:

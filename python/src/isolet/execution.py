@@ -78,6 +78,17 @@ class Truncated:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """How a session goes on after a run that has ended its interpreter: from its last checkpoint.
+
+    Files of mounts keep what was written to them.
+    """
+
+    lost_runs: int = 1
+    """Runs whose changes are lost: this one, and those before it whose state was not kept yet."""
+
+
+@dataclass(frozen=True, slots=True)
 class Display:
     """A picture, table or other rich result: one object in one or several formats."""
 
@@ -117,7 +128,7 @@ class WrittenFile:
 
 
 _NOTHING: dict[str, Any] = {}
-_Counts = TypeVar("_Counts", Usage, Truncated)
+_Counts = TypeVar("_Counts", Usage, Truncated, Restored)
 
 
 class Execution:
@@ -251,6 +262,12 @@ class Execution:
     def session_alive(self) -> bool:
         """Whether the session can run more code. `Session.reset` makes one that cannot anew."""
         return self._fields.get("session_alive", True)
+
+    @property
+    def restored(self) -> Restored | None:
+        """Set if the run ended the interpreter and the session goes on from its last checkpoint."""
+        restored = self._fields.get("restored")
+        return None if restored is None else _known(Restored, restored)
 
     @property
     def text(self) -> str:

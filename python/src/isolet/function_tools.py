@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, overload
 
+from ._losses import loss
 from .session import Session
 
 if TYPE_CHECKING:
@@ -125,6 +126,5 @@ def model_text(execution: Execution, max_chars: int) -> str:
         half = max_chars // 2
         left_out = len(text) - 2 * half
         text = f"{text[:half]}\n[{left_out} characters left out]\n{text[len(text) - half :]}"
-    if not execution.session_alive:
-        text = f"{text}\n[the session has ended: variables and imports are lost]"
-    return text
+    lost = loss(execution, "the session has ended: variables and imports are lost")
+    return f"{text}\n[{lost}]" if lost else text

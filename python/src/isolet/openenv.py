@@ -26,6 +26,7 @@ from openenv.core.containers.runtime import RuntimeProvider
 from openenv.core.env_server.types import CodeExecResult
 
 from ._find import find_binary
+from ._losses import keep, loss
 from ._sandbox import Sandbox
 from .errors import ConfigError, TransferError
 from .tools import Tool
@@ -87,6 +88,7 @@ class PyExecutor:
         if session is None or not session.alive:
             session = self._session = self._sandbox.session()
             session.run(_HELPERS).raise_for_error()
+            keep(session)
         execution = session.run(code, timeout=self.timeout, syntax="ipython")
         exit_code = execution.exit_code
         if exit_code is None:
@@ -147,7 +149,9 @@ class PythonExecutor:
         Raises:
             TransferError: the value cannot cross.
         """
-        self._open()[name] = value
+        session = self._open()
+        session[name] = value
+        keep(session)
         self._variables[name] = value
 
     def get_variable(self, name: str) -> Any:
@@ -220,6 +224,7 @@ class PythonExecutor:
         session = self._session = self._sandbox.session(inputs=self._variables)
         session.run(_HELPERS + _FINAL_HELPERS).raise_for_error()
         session.register(*(each for each in self._tools.values() if not _marks(each)))
+        keep(session)
         self._known = {*_HELPER_NAMES, *_FINAL_NAMES, *self._variables, *self._tools}
         return session
 
@@ -426,7 +431,8 @@ def _exception(execution: Execution) -> str | None:
         text = f"{error.type}: {error.message}\n{error.traceback}"
     else:
         text = execution.failure
-    return text if execution.session_alive else f"{text}\n{_LOST}"
+    lost = loss(execution, _LOST)
+    return f"{text}\n{lost}" if lost else text
 
 
 def _stdout(execution: Execution) -> str:
@@ -448,6 +454,5 @@ def _stderr(execution: Execution) -> str:
         text += error.traceback
     elif not execution.ok:
         text += execution.failure or execution.status
-    if not execution.session_alive:
-        text += f"\n{_LOST}"
-    return text
+    lost = loss(execution, _LOST)
+    return f"{text}\n{lost}" if lost else text

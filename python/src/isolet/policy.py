@@ -38,12 +38,13 @@ class Limits:
     grace: float | None = None
     """Seconds from an interrupt until the session is killed, 0.5 by default.
 
-    Then `Execution.session_alive` is false."""
+    Then the session goes on from its last checkpoint, see `Policy.checkpoint`."""
     memory_bytes: int | None = None
     """Bytes of the interpreter's memory and files, 1 GiB by default and at least 64 MiB.
 
     Past it the guest gets `MemoryError`, or `OSError` for a file, and the session goes on. If
-    JavaScript fills its part, `Execution.status` is `memory` and the session has ended."""
+    JavaScript fills its part, `Execution.status` is `memory` and the interpreter has ended, see
+    `Policy.checkpoint`."""
     stdout_bytes: int | None = None
     """Bytes of the standard output that are kept, 1 MiB by default.
 
@@ -164,6 +165,10 @@ class Policy(TypedDict, total=False):
     forkable: int
     """How many sessions at once may descend from one by `Session.fork`. Without it, none can be
     forked."""
+    checkpoint: bool
+    """Whether a session goes on after a run that has ended its interpreter, with `os._exit` for
+    example: from its state in an idle moment before. It does by default, and `Execution.restored`
+    says so. Files of mounts keep what the run wrote to them."""
     on_audit: Callable[[AuditEvent], object]
     """Called with an `AuditEvent` for each access that was allowed or denied, in a thread that
     waits for a session."""

@@ -18,6 +18,7 @@ from rlm.core.types import REPLResult
 from rlm.environments.base_env import extract_tool_value
 from rlm.environments.local_repl import LocalREPL
 
+from ._losses import keep, loss
 from ._sandbox import Sandbox
 from .errors import TransferError
 from .execution import Variable
@@ -121,6 +122,7 @@ class REPL(LocalREPL):
         session.run(
             _KEEP, inputs={"_isolet_names": [tool.name for tool in tools]}
         ).raise_for_error()
+        keep(session)
 
     def add_context(self, context_payload: Any, context_index: int | None = None) -> int:
         """Sets `context_N`, and `context` if it is the first one."""
@@ -154,6 +156,9 @@ class REPL(LocalREPL):
             raise RuntimeError("the session of the environment has ended, with its variables")
         execution = session.run(code, timeout=self._timeout)
         stderr = execution.stderr if execution.ok else f"{execution.stderr}\n{execution.failure}"
+        lost = loss(execution, "")
+        if lost:
+            stderr += f"\n{lost}"
         answer, variables = None, {}
         if execution.session_alive:
             answer = session.run(_FINISH).value
@@ -177,7 +182,9 @@ class REPL(LocalREPL):
     def _set(self, name: str, alias: str | None, value: Any) -> None:
         assert self._session is not None
         self._session.set({name: value})
-        if alias is not None:
+        if alias is None:
+            keep(self._session)
+        else:
             self._bind({alias: value})
 
     def _bind(self, values: dict[str, Any]) -> None:
@@ -185,6 +192,7 @@ class REPL(LocalREPL):
         assert self._session is not None
         inputs = {**values, "_isolet_names": list(values)}
         self._session.run(_KEEP, inputs=inputs).raise_for_error()
+        keep(self._session)
 
 
 _FUNCTIONS = ("function", "builtin_function_or_method", "module", "type")

@@ -24,6 +24,7 @@ from smolagents.local_python_executor import (
 )
 from smolagents.utils import truncate_content
 
+from ._losses import keep, loss
 from ._sandbox import Sandbox
 from ._values import to_plain
 from .errors import SessionClosedError, TransferError
@@ -233,6 +234,7 @@ class Executor(PythonExecutor):
         docs = {name: _documentation(tool) for name, tool in tools.items()}
         inputs = {"_isolet_tools": docs, "_isolet_variables": self._pack(dict(variables))}
         session.run(_BIND, inputs=inputs).raise_for_error()
+        keep(session)
 
     def _call(self, name: str, args: list, kwargs: dict) -> Any:
         """Calls a tool for the guest."""
@@ -349,13 +351,18 @@ def _error(execution: Execution, code: str) -> str:
     else:
         where = _statement(code, error.traceback)
         text = f"Code execution failed at line '{where}' due to: {execution.failure}"
-    return text if execution.session_alive else f"{text}. {_LOST}"
+    return _with_loss(text, execution)
+
+
+def _with_loss(text: str, execution: Execution) -> str:
+    lost = loss(execution, _LOST)
+    return f"{text}. {lost}" if lost else text
 
 
 def _timeout(execution: Execution) -> str:
     reason = _FIELD.sub("", execution.failure or "")
     text = f"Code execution exceeded the maximum execution time: {reason}"
-    return text if execution.session_alive else f"{text}. {_LOST}"
+    return _with_loss(text, execution)
 
 
 def _syntax_error(kind: str, message: str, args: list[Any] | None) -> str:

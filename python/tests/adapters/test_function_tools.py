@@ -14,7 +14,7 @@ import isolet.aio
 from isolet.function_tools import tool_function
 
 STUBBORN = "while True:\n  try:\n    while True: pass\n  except BaseException: pass"
-"""Code that cannot be interrupted: it ends its session."""
+"""Code that cannot be interrupted: it ends its interpreter."""
 
 
 @pytest.fixture
@@ -61,11 +61,20 @@ def test_a_timeout_is_told(session):
     assert "the limit is 0.2 s" in tool_function(session, timeout=0.2)("while True: pass")
 
 
-def test_a_session_that_has_ended_is_started_again(session):
+def test_a_session_that_has_ended_is_started_again():
+    with isolet.Sandbox(checkpoint=False) as sandbox, sandbox.session() as session:
+        run_python = tool_function(session, timeout=0.2)
+        run_python("x = 1")
+        assert run_python(STUBBORN).endswith("are lost]")
+        assert run_python("'x' in globals()").endswith("are lost]\nFalse")
+
+
+def test_a_session_goes_on_from_its_checkpoint_and_the_model_learns_of_it(session):
     run_python = tool_function(session, timeout=0.2)
     run_python("x = 1")
-    assert run_python(STUBBORN).endswith("are lost]")
-    assert run_python("'x' in globals()").endswith("are lost]\nFalse")
+    session.checkpoint()
+    assert run_python(f"x = 2\n{STUBBORN}").endswith("what the run changed is lost.]")
+    assert run_python("x") == "1"
 
 
 def test_threads_wait_for_each_other(session):
@@ -84,7 +93,8 @@ def test_threads_wait_for_each_other(session):
 
 def test_an_asynchronous_session_gives_a_coroutine_function():
     async def main():
-        async with isolet.aio.Sandbox() as sandbox, sandbox.session() as session:
+        policy = {"checkpoint": False}
+        async with isolet.aio.Sandbox(**policy) as sandbox, sandbox.session() as session:
             run_python = tool_function(session)
             assert inspect.iscoroutinefunction(run_python)
             found = await asyncio.gather(run_python("x = 2"), run_python("x + 1"))

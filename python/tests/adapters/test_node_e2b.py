@@ -292,7 +292,8 @@ def test_a_sandbox_that_is_gone_is_told_as_e2b_does(address):
     execution = died.run_code("import os\nprint('last words', flush=True)\nos._exit(3)")
     assert (execution.error.name, execution.error.value) == ("SystemExit", "3")
     assert "".join(execution.logs.stdout) == "last words\n"
-    assert not died.is_running()
+    assert "as it was before this run" in "".join(execution.logs.stderr)
+    assert died.is_running()
 
 
 def test_a_sandbox_is_looked_at_listed_and_renewed(address):

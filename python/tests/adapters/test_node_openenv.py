@@ -32,7 +32,7 @@ from websockets.sync.client import connect
 import isolet.openenv
 
 STUBBORN = "while True:\n  try:\n    while True: pass\n  except BaseException: pass"
-"""Code that cannot be interrupted: it ends its session."""
+"""Code that cannot be interrupted: it ends its interpreter."""
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,9 @@ def test_sessions_created_and_dropped_leave_nothing(capsys):
 
         # The first sessions are no copies.
         until(lambda: round_of(1) or is_still())
+        # From now on it has the threads that so many sessions at once need.
+        round_of(SESSIONS)
+        until(is_still)
         before = descriptors(process), threads(process)
         memory = []
         for _ in range(ROUNDS):

@@ -181,7 +181,7 @@ impl Shared {
     }
 
     async fn checkpoint(self: &Arc<Self>, runs: u64, turn: Turn) -> Result<Checkpoint, Error> {
-        let written = self.write(SavedWriter::in_memory(CHECKPOINT_BYTES), turn).await?;
+        let written = self.write(SavedWriter::in_memory(CHECKPOINT_BYTES), turn, false).await?;
         let bytes = written.keep()?.unwrap_or_default();
         let (file, _) = SavedFile::in_memory(bytes, self.host.saved_limits())?;
         Ok(Checkpoint { file: Arc::new(file), runs })

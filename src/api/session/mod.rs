@@ -55,6 +55,8 @@ pub struct Session {
     slot: Option<Slot>,
     /// What was registered in addition to what the sandbox has.
     registered: Vec<Tool>,
+    /// The requirements of the packages that were loaded.
+    loaded: Vec<String>,
     submits: Vec<Arc<ToolSpec>>,
 }
 
@@ -199,7 +201,12 @@ impl Session {
         requirements: impl IntoIterator<Item = S>,
     ) -> Result<Vec<LoadedPackage>, Error> {
         let requirements = requirements.into_iter().map(|one| one.as_ref().to_owned());
-        self.shared.load_packages(requirements.collect()).await
+        let requirements: Vec<_> = requirements.collect();
+        let packages = self.shared.load_packages(requirements.clone()).await?;
+        let is_new = |one: &String| !self.loaded.contains(one);
+        let new: Vec<_> = requirements.into_iter().filter(is_new).collect();
+        self.loaded.extend(new);
+        Ok(packages)
     }
 
     /// Makes a second session that has everything that this one has at this moment: variables,
@@ -250,6 +257,7 @@ impl Session {
         let copy = Self::of(Arc::new(shared), isolation, &self.engine, &self.policy);
         let mut copy = copy.in_slot(slot);
         copy.registered.clone_from(&self.registered);
+        copy.loaded.clone_from(&self.loaded);
         copy.submits.clone_from(&self.submits);
         copy.shared.began_as_copy().await.map_err(Error::with_session_alive)?;
         self.shared.host.tell_of_copy(id);

@@ -139,6 +139,7 @@ impl Session {
             isolation,
             slot: None,
             registered: Vec::new(),
+            loaded: Vec::new(),
             submits: Vec::new(),
         }
     }

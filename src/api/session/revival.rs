@@ -90,7 +90,7 @@ impl Session {
         let (shared, isolation) =
             Self::connected(old.id, policy, Arc::new(host), ready, Some(keeper));
         shared.restore(policy).await?;
-        self.define_again(&shared).await?;
+        self.set_up_again(&shared).await?;
         Ok((shared, isolation))
     }
 
@@ -114,13 +114,16 @@ impl Session {
             shared.start(&startup).await;
             shared.started().await?;
         }
-        self.define_again(&shared).await?;
+        self.set_up_again(&shared).await?;
         Ok((shared, isolation))
     }
 
-    /// Defines what was registered in addition to what the sandbox has. The host knows it already,
-    /// and how often it was called.
-    async fn define_again(&self, shared: &Arc<Shared>) -> Result<(), Error> {
+    /// Loads the packages again, and defines what was registered in addition to what the sandbox
+    /// has. The host knows it already, and how often it was called.
+    async fn set_up_again(&self, shared: &Arc<Shared>) -> Result<(), Error> {
+        if !self.loaded.is_empty() {
+            shared.load_packages(self.loaded.clone()).await?;
+        }
         if self.registered.is_empty() && self.submits.is_empty() {
             return Ok(());
         }

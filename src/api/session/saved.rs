@@ -27,7 +27,7 @@ impl Shared {
         let limit = self.limits.memory_bytes().saturating_add(OVERHEAD_BYTES);
         let writable = self.host.writable();
         let file = on_a_thread(move || SavedWriter::create(&path, limit, &writable)).await?;
-        let file = self.write(file, Turn::Command).await?;
+        let file = self.write(file, Turn::Command, true).await?;
         on_a_thread(move || file.keep().map(drop)).await
     }
 
@@ -36,12 +36,13 @@ impl Shared {
         self: &Arc<Self>,
         to: Box<SavedWriter>,
         turn: Turn,
+        flushes_files: bool,
     ) -> Result<Box<SavedWriter>, Error> {
         let time = match turn {
             Turn::Command => self.limits.run_time().max(SAVING_TIME),
             Turn::Keeping => KEEPING_TIME,
         };
-        let ended = self.quick_ended(Frame::save(to, turn), time).await?;
+        let ended = self.quick_ended(Frame::save(to, turn, flushes_files), time).await?;
         let unsaved = |reason: &str| unusable(format!("the session cannot be saved: {reason}"));
         match &ended.report.status {
             // The reason that our Python found.

@@ -547,8 +547,8 @@ impl Frame {
     }
 
     /// Has the guest saved, in this turn.
-    pub(super) fn save(to: Box<SavedWriter>, turn: Turn) -> Self {
-        Self { turn, saves_to: Some(to), ..Self::of(Command::Save) }
+    pub(super) fn save(to: Box<SavedWriter>, turn: Turn, flushes_files: bool) -> Self {
+        Self { turn, saves_to: Some(to), ..Self::of(Command::Save { flushes_files }) }
     }
 }
 

@@ -77,7 +77,8 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
             ("resume", start_fields(env, terminal, has_packages))
         }
         Command::End => ("end", vec![]),
-        Command::Save => ("save", vec![]),
+        Command::Save { flushes_files: false } => ("save", vec![]),
+        Command::Save { flushes_files: true } => ("save", vec![("flush", true.into())]),
         Command::Rehearse(times) => ("rehearse", vec![("times", i64::from(times).into())]),
         Command::Fork(moment) => {
             let moment = match moment {
@@ -370,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_frame_gives_no_more_than_it_has() {
-        let mut frame = CommandFrame::new(encode(Command::Save));
+        let mut frame = CommandFrame::new(encode(Command::Save { flushes_files: true }));
         let left = frame.left();
         assert_eq!(u32::try_from(left), Ok(frame.length()));
         assert_eq!(frame.take(left + 1), None);

@@ -235,12 +235,25 @@ async fn a_full_node_says_so_and_has_room_again_when_a_session_ends() {
 #[tokio::test]
 async fn a_session_whose_worker_dies_is_gone_and_others_are_not() {
     let node = Node::start(&[]);
-    let (victim, other) = (node.session(&json!({})).await, node.session(&json!({})).await);
+    let policy = json!({"policy": {"checkpoint": false}});
+    let (victim, other) = (node.session(&policy).await, node.session(&json!({})).await);
     let (status, ran) = node.run(&victim, "import os; os._exit(3)").await;
     assert_eq!((status, &ran["exit_code"]), (200, &json!(3)), "{ran}");
+    assert_eq!((&ran["session_alive"], &ran["restored"]), (&json!(false), &Value::Null), "{ran}");
     let (status, problem) = node.run(&victim, "1").await;
     assert_eq!((status, &problem["code"]), (410, &json!("gone")), "{problem}");
     assert_eq!(node.run(&other, "1").await.1["value"], 1);
+}
+
+#[tokio::test]
+async fn a_session_goes_on_when_its_worker_has_died_with_what_it_was_given() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({"inputs": {"given": [1]}})).await;
+    let (status, ran) = node.run(&id, "given.append(2); import os; os._exit(3)").await;
+    assert_eq!((status, &ran["exit_code"]), (200, &json!(3)), "{ran}");
+    assert_eq!(ran["restored"], json!({"lost_runs": 1}), "{ran}");
+    assert_eq!(ran.get("session_alive"), None, "{ran}");
+    assert_eq!(node.run(&id, "given").await.1["value"], json!([1]));
 }
 
 #[tokio::test]

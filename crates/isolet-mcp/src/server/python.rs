@@ -489,7 +489,7 @@ impl Python {
     fn make(&self) -> Result<Made, String> {
         let extend = |builder: SandboxBuilder, limits: Limits| {
             // All that one question lists. The hub bounds how many a server gets.
-            let builder = builder.limits(limits.max_concurrent_tools(MAX_LISTED));
+            let builder = builder.limits(limits.max_concurrent_tools(MAX_LISTED)).checkpoint(true);
             let modules = self.hub.iter().flat_map(Hub::modules);
             let builder = modules.fold(builder, SandboxBuilder::module);
             self.llm.iter().fold(builder, |builder, llm| builder.tool(llm.tool()))

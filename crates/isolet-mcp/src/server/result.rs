@@ -80,7 +80,12 @@ pub(super) fn of_run(
     let remark = arguments::remark(RUN_PYTHON, ignored, known);
     add(&mut text, "", remark.as_deref().unwrap_or_default());
     match handle {
-        Some(handle) => add(&mut text, "session: ", handle),
+        Some(handle) => {
+            if let Some(restored) = execution.restored() {
+                add(&mut text, "", &restored.to_string());
+            }
+            add(&mut text, "session: ", handle);
+        }
         None => add(&mut text, "", "The session has ended; its variables are gone."),
     }
 
@@ -107,6 +112,9 @@ pub(super) fn of_run(
         "files": files,
         "ms": u64::try_from(execution.usage().wall_time.as_millis()).unwrap_or(u64::MAX),
     });
+    if let Some(restored) = execution.restored() {
+        structured["lost_runs"] = restored.lost_runs.into();
+    }
     if !ignored.is_empty() {
         structured["ignored"] = ignored.into();
     }

@@ -282,6 +282,11 @@ fn run_output() -> Json {
                 "description": "The files that the code has written, in the sandbox.",
             },
             "ms": {"type": "integer", "description": "How long the code ran."},
+            "lost_runs": {
+                "type": "integer",
+                "description": "If the code has ended its interpreter: how many runs the session \
+                                has lost, with this one.",
+            },
             "ignored": {
                 "type": "array",
                 "items": {"type": "string"},

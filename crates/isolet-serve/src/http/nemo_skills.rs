@@ -19,7 +19,7 @@ use super::exits::Shown;
 use super::lenient;
 use super::problem::Problem;
 use crate::http::credentials::Credentials;
-use isolet_service::core::{Execution, Input, Run, RunOptions, TerminationKind};
+use isolet_service::core::{Execution, Input, Policy, Run, RunOptions, TerminationKind};
 use isolet_service::node::{ImplicitGrants, MOST_SECONDS, NewSession, Node, Tenant};
 
 /// The header with the name of a session.
@@ -105,7 +105,9 @@ async fn run_cell(
     wanted: ExecuteRequest,
 ) -> Result<AnyJson, Problem> {
     let grants = grants(MOST_SECONDS);
-    let new = NewSession { grants, ..NewSession::default() };
+    // After the end of a session its client repeats all cells, which is for one that is empty.
+    let policy = Policy::without_checkpoints();
+    let new = NewSession { grants, policy, ..NewSession::default() };
     let (session, is_new) = node.named(tenant, name, new, PATIENCE).await?;
     let options = RunOptions {
         timeout: Some(wanted.timeout),
@@ -124,8 +126,8 @@ async fn run_program(
     tenant: &Arc<Tenant>,
     wanted: ExecuteRequest,
 ) -> Result<AnyJson, Problem> {
-    let grants = grants(wanted.timeout);
-    let new = NewSession { grants, ..NewSession::default() };
+    let (grants, policy) = (grants(wanted.timeout), Policy::without_checkpoints());
+    let new = NewSession { grants, policy, ..NewSession::default() };
     let session = node.create_own(tenant, new, PATIENCE).await?;
     let options = RunOptions {
         timeout: Some(wanted.timeout),

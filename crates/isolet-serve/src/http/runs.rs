@@ -24,7 +24,7 @@ use super::problem::Problem;
 use super::sessions::SessionRequest;
 use crate::http::credentials::Credentials;
 use isolet_service::core::{Answer, Display, Execution, Input, Plain, Policy, Run, RunOptions};
-use isolet_service::node::{Event, Node, SessionLease, StreamItem, Streamed, Tenant};
+use isolet_service::node::{Event, NewSession, Node, SessionLease, StreamItem, Streamed, Tenant};
 use isolet_support::http_server::Patient;
 
 /// The media type of events: an object of JSON on each line.
@@ -306,6 +306,7 @@ impl RunOnceRequest {
         let (policy, request) = self.split();
         let run = request.new_run(false)?;
         let new = SessionRequest::of(policy).new_session()?;
+        let new = NewSession { policy: new.policy.ended_with_interpreter(), ..new };
         let session = node.create_own(tenant, new, patience).await?;
         let ran = node.run(session.used(), run).await;
         let ran = ran.map(|execution| fit(node, session.used(), execution));

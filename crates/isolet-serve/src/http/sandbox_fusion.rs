@@ -225,7 +225,7 @@ async fn start(
         u64::try_from(megabytes.max(LEAST_MEGABYTES)).unwrap_or_default().saturating_mul(1 << 20)
     });
     let new = NewSession {
-        policy: Policy::of_limits(Some(seconds), bytes),
+        policy: Policy::of_limits(Some(seconds), bytes).ended_with_interpreter(),
         grants: ImplicitGrants { most_run_time: Some(MOST_SECONDS), ..ImplicitGrants::default() },
         ..NewSession::default()
     };

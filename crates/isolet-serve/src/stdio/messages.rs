@@ -212,6 +212,7 @@ fn command(
 ) -> Result<Command, Wrong> {
     Ok(match name {
         "reset" => Command::Reset { reply: client.answers(number) },
+        "checkpoint" => Command::Checkpoint { reply: client.answers(number) },
         "save" => Command::Save { path: rest.text("PATH")?, reply: client.answers(number) },
         "run" => Command::Run {
             run: Run {

@@ -34,6 +34,10 @@ pub enum Command {
         path: String,
         reply: Reply<()>,
     },
+    /// Keep the state, to go on from it when a run has ended the interpreter.
+    Checkpoint {
+        reply: Reply<()>,
+    },
     Run {
         run: Run,
         listener: Arc<dyn Listener>,
@@ -107,6 +111,7 @@ impl Command {
             }
             Self::Close { reply }
             | Self::Save { reply, .. }
+            | Self::Checkpoint { reply }
             | Self::Set { reply, .. }
             | Self::Register { reply, .. }
             | Self::Submit { reply, .. }

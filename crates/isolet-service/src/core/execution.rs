@@ -62,10 +62,22 @@ pub struct Execution {
     )]
     #[schema(required = false)]
     pub session_ended: bool,
+    /// Set if the run ended the interpreter, and the session goes on from its last checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "lost_runs")]
+    #[schema(value_type = Option<RestoredEntry>)]
+    pub restored: Option<isolet::Restored>,
     /// The value of the last expression, or the submitted value, unless it is `None`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub value: Option<Plain>,
+}
+
+/// What a session has lost by going on from its last checkpoint.
+#[derive(Serialize, utoipa::ToSchema)]
+#[schema(as = Restored)]
+struct RestoredEntry {
+    /// The runs whose changes are lost, the last one included.
+    lost_runs: u64,
 }
 
 /// How a run ended.
@@ -198,6 +210,7 @@ impl Execution {
             usage: (*execution.usage()).into(),
             truncated: execution.truncated().into(),
             session_ended: !execution.session_alive(),
+            restored: execution.restored(),
             ..Self::default()
         };
         this.status = match execution.outcome() {
@@ -220,6 +233,14 @@ impl Execution {
         let value = execution.into_value().filter(|value| has_value && !value.is_none());
         this.value = value.map(Plain);
         this
+    }
+
+    /// Returns what the session has lost by the run, as a sentence without a full stop.
+    pub fn loss(&self) -> Option<String> {
+        if self.session_ended {
+            return Some("the session has ended: variables and imports are lost".to_owned());
+        }
+        self.restored.map(|restored| restored.to_string())
     }
 
     /// Returns the value of the last expression, or the submitted value.
@@ -324,6 +345,14 @@ impl Truncated {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn negated<S: Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(!flag)
+}
+
+#[expect(clippy::ref_option, reason = "serde passes it so")]
+fn lost_runs<S: Serializer>(
+    restored: &Option<isolet::Restored>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    restored.map(|restored| RestoredEntry { lost_runs: restored.lost_runs }).serialize(serializer)
 }
 
 fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

@@ -87,6 +87,10 @@ pub struct Policy {
     /// How many sessions at once may descend from one by forking. Without it, none can be forked.
     #[serde(default)]
     pub(crate) forkable: Option<usize>,
+    /// Whether a session goes on after a run that has ended its interpreter, from its state in an
+    /// idle moment before. Default: it does.
+    #[serde(default)]
+    pub(crate) checkpoint: Option<bool>,
 }
 
 /// A directory of the server's machine that guests see.
@@ -138,6 +142,17 @@ impl Policy {
         (allow_net, deny_net): (Vec<String>, Vec<String>),
     ) -> Self {
         Self { allow_net, deny_net, env, ..Self::default() }
+    }
+
+    /// Creates a policy whose sessions end with their interpreter.
+    pub fn without_checkpoints() -> Self {
+        Self::default().ended_with_interpreter()
+    }
+
+    /// Has a session end with its interpreter, because nothing will run in it any more.
+    #[must_use]
+    pub fn ended_with_interpreter(self) -> Self {
+        Self { checkpoint: Some(false), ..self }
     }
 
     /// Returns the memory limit of a session, in bytes.
@@ -208,6 +223,7 @@ impl Policy {
             allow_packages: _,
             limits: _,
             forkable: _,
+            checkpoint: _,
         } = self;
         !mounts.is_empty()
             || !allow_env.is_empty()
@@ -253,11 +269,13 @@ impl Policy {
             Some(engine) => engine,
             None => engines.get(&key, &permissions, terms)?.ok_or_else(given_up)?,
         };
+        let has_checkpoints = self.checkpoint.unwrap_or(true);
         let mut builder = Sandbox::builder(&engine)
             .tenant(terms.owner.as_str())
             .limits(limits.clone())
             .permissions(permissions)
             .isolation(isolation)
+            .checkpoint(has_checkpoints)
             .require(self.require.iter().copied());
         if let Some(copies) = self.forkable {
             builder = builder.forkable(copies);
@@ -274,7 +292,7 @@ impl Policy {
         if terms.is_given_up() {
             return Err(given_up());
         }
-        Ok(Made { sandbox, packages, grace: limits.grace() })
+        Ok(Made { sandbox, packages, has_checkpoints, grace: limits.grace() })
     }
 
     /// Returns `true` if [`build`](Self::build) would not have to import or fetch packages.
@@ -352,6 +370,7 @@ impl Policy {
             limits: _,
             isolation: _,
             require: _,
+            checkpoint: _,
         } = self;
         !packages.is_empty()
             && preload.is_empty()
@@ -400,6 +419,7 @@ impl Policy {
             require: _,
             audit: _,
             forkable: _,
+            checkpoint: _,
         } = self;
         let mut permissions = Permissions::none();
         for mount in mounts {

@@ -14,6 +14,7 @@ pub(crate) struct Made {
     pub(crate) sandbox: Sandbox,
     /// The packages to load when a session starts.
     pub(crate) packages: Vec<String>,
+    pub(crate) has_checkpoints: bool,
     /// The limit `grace`.
     pub(crate) grace: Duration,
 }

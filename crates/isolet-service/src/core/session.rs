@@ -291,6 +291,7 @@ impl SessionEntry {
                 reply.with(self.run(service, session, running, run, listener).await)
             }
             Command::Save { path, reply } => reply.with(done(session.save(path).await)),
+            Command::Checkpoint { reply } => reply.with(done(session.checkpoint().await)),
             Command::Set { variables, reply } => {
                 reply.with(done(session.set_many(variables).await))
             }
@@ -344,6 +345,10 @@ impl SessionEntry {
         }
         if !inputs.is_empty() {
             session.set_many(inputs).await?;
+            // The session begins with them, also after a first run that has ended its interpreter.
+            if made.has_checkpoints {
+                session.checkpoint().await?;
+            }
         }
         let report = session.isolation().into();
         Ok((session, report))

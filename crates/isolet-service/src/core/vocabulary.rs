@@ -14,7 +14,7 @@ isolet::for_each_limit!(limits);
 
 /// Other methods in messages, and their replacements: the command's option, and the policy's field.
 /// Without a replacement, the parenthesis is removed. Longer names come first.
-const WORDS: [(&str, &str, &str); 14] = [
+const WORDS: [(&str, &str, &str); 15] = [
     ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
     ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
     ("`Permissions::offline_packages`", "`--offline`", "`offline`"),
@@ -22,6 +22,7 @@ const WORDS: [(&str, &str, &str); 14] = [
     ("`Permissions::allow_package`", "`--with`", "`allow_packages`"),
     ("`Permissions::pyodide_packages`", "`--pyodide-packages`", ""),
     ("`SandboxBuilder::forkable`", "`forkable`", "`forkable`"),
+    ("`SandboxBuilder::checkpoint`", "`checkpoint`", "`checkpoint`"),
     (
         "`EngineBuilder::isolation` to `Isolation::Thread`",
         "`--isolation` to `thread`",

@@ -70,6 +70,7 @@ impl Ceiling {
             allow_packages,
             limits: asked_limits,
             forkable,
+            checkpoint,
             // `check` has refused these.
             mounts: _,
             ca_files: _,
@@ -98,6 +99,7 @@ impl Ceiling {
             policy.allow_packages.extend(named.cloned());
         }
         policy.forkable = forkable.or(policy.forkable);
+        policy.checkpoint = checkpoint.or(policy.checkpoint);
         let mut limits = LimitsEntry::of_node();
         limits.replace(LimitsEntry::of_run_time(grants.run_time));
         limits.replace(policy.limits);

@@ -196,6 +196,18 @@ class Session(SessionBase):
         self._core.report = await self._core.ask("reset")
         self._core.is_dead = False
 
+    async def checkpoint(self) -> None:
+        """Keeps the state now, to go on from it after a run that has ended the interpreter.
+
+        Otherwise the state is kept in the background, once the session has been idle for a moment.
+
+        Raises:
+            ConfigError: the policy says `checkpoint=False`, or the state cannot be kept: it takes
+                more than 16 MiB, or a thread runs, for example. The session keeps its earlier one.
+            BusyError: code runs.
+        """
+        await self._core.ask("checkpoint")
+
     async def fork(self) -> Session:
         """Returns a second session that has all that this one has: variables, modules, files.
 

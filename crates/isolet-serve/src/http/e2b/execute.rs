@@ -163,6 +163,8 @@ fn last(
     match result {
         Ok(execution) => {
             let execution = fit(node, session, *execution);
+            let loss = execution.loss().filter(|_| !execution.session_ended);
+            lines.extend(loss.map(|loss| output("stderr", &format!("{loss}\n"))));
             lines.extend(results::main(&execution));
             lines.extend(results::error(&execution));
         }

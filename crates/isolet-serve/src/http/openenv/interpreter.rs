@@ -10,9 +10,6 @@ use super::PATIENCE;
 use isolet_service::core::{Command, Exception, Execution, Run, RunOptions, Status};
 use isolet_service::node::{Charge, NewSession, Node, OwnSession, Refusal, Tenant};
 
-/// Appended to the output of code that has ended its session.
-const LOST: &str = "The session has ended: variables and imports are lost.";
-
 /// Code that a new interpreter runs first, and its file name.
 pub(super) type Helpers = (&'static str, &'static str);
 
@@ -182,7 +179,10 @@ pub(super) fn failure(execution: &Execution, is_titled: bool) -> Option<String> 
         Status::Terminated => execution.termination.as_ref()?.message.clone(),
         Status::Completed | Status::Submitted => return None,
     };
-    Some(if execution.session_ended { joined(failure, LOST) } else { failure })
+    Some(match execution.loss() {
+        Some(loss) => joined(failure, &loss),
+        None => failure,
+    })
 }
 
 fn raised(exception: &Exception, is_titled: bool) -> String {
