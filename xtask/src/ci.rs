@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::process::Profile;
 use crate::steps::{Step, Times};
-use crate::{deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8};
+use crate::{bump, deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8};
 
 const BEFORE: [Step; 5] = [
     ("fmt", fmt),
@@ -21,7 +21,9 @@ const BEFORE: [Step; 5] = [
 /// The build, and downloads for the tests of the Python package.
 const PREPARATION: [Step; 1] = [("set-up", || beside(test::environments, test::prepare))];
 
-const AFTER: [Step; 5] = [
+const AFTER: [Step; 6] = [
+    // The crates and Pyodide's files are there, so it needs no network.
+    ("bump", bump::check),
     ("hosts", || hosts::run(&[])),
     ("science", || test::science(&[])),
     // The one waits a lot, and the other computes.

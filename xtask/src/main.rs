@@ -9,6 +9,7 @@ mod assets;
 mod bench;
 mod book;
 mod bounded;
+mod bump;
 mod cases;
 mod ci;
 mod cpython_tests;
@@ -83,6 +84,9 @@ Usage: cargo xtask COMMAND
   generate              write js/ops.d.ts, and the modules of the Python package that others for asyncio give
   book                  make target/book/html of docs/, with search; installs mdbook into target/mdbook
   deny                  check licences, bans and sources of the dependencies; installs cargo-deny into target/deny
+  bump [deno_core|pyodide] [--to VERSION] [--dry-run]
+                        what a move to the newest or that version changes, with `--dry-run` only that; then makes
+                        the changes that need no judgement, and lists the others: docs/contributing/bump.md
   ci                    everything that has to pass, then how long each step and the slowest tests took
 
 Environment:
@@ -136,6 +140,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["lint"] => lint::run(),
         ["generate"] => generate::run(),
         ["deny"] => deny::run(),
+        ["bump", ..] => bump::run(&words[1..]),
         ["book"] => book::run(),
         ["ci"] => ci::run(),
         [] | ["help" | "--help" | "-h"] => {

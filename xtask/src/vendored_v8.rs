@@ -11,7 +11,7 @@ use isolet_pyodide_assets::Digest;
 use crate::process;
 
 /// The version of the `v8` crate that the vendored archive was built from.
-const VERSION: &str = "150.4.0";
+pub(crate) const VERSION: &str = "150.4.0";
 const DIR: &str = "third_party/v8";
 const ARCHIVE: &str = "librusty_v8_simdutf_release_x86_64-unknown-linux-gnu.a.gz";
 /// The URL prefix that the `v8` crate downloads from otherwise. It derives a file name from the URL

@@ -21,6 +21,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::process;
+pub(crate) use rules::locked;
 
 /// The permitted entries at the top level of the repository. Adding one needs a reason.
 const TOP_LEVEL: &[&str] = &[

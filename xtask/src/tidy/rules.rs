@@ -117,11 +117,11 @@ pub(super) fn no_leftovers(files: &[SourceFile]) -> Vec<String> {
 /// isolet.
 pub(super) fn what_is_fuzzed_is_what_is_built(files: &[SourceFile]) -> Vec<String> {
     const LOCK: &str = "fuzz/Cargo.lock";
-    let locked = |path: &str| {
+    let locked_in = |path: &str| {
         let text = files.iter().find(|file| file.path == path).map(|file| file.text.as_str());
-        packages(text.unwrap_or_default())
+        locked(text.unwrap_or_default())
     };
-    let (ours, fuzzed) = (locked("Cargo.lock"), locked(LOCK));
+    let (ours, fuzzed) = (locked_in("Cargo.lock"), locked_in(LOCK));
     let complaint = |(name, versions): (&&str, &BTreeSet<&str>)| {
         let known = ours.get(name)?;
         let other = versions.iter().find(|version| !known.contains(*version))?;
@@ -131,7 +131,7 @@ pub(super) fn what_is_fuzzed_is_what_is_built(files: &[SourceFile]) -> Vec<Strin
 }
 
 /// Returns the versions of each package in a lock file.
-fn packages(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+pub(crate) fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let value = |line| str::strip_suffix(line, '"');
     let mut packages = BTreeMap::<&str, BTreeSet<&str>>::new();
     let mut name = "";
