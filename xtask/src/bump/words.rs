@@ -65,6 +65,15 @@ pub(super) fn literals(code: &str) -> BTreeSet<&str> {
     without_comments(code).flat_map(|line| line.split('"').skip(1).step_by(2)).collect()
 }
 
+/// Returns the names in JavaScript, without the words of comments and of sentences in quotation
+/// marks. A single word in them is a key.
+pub(super) fn names(code: &str) -> BTreeSet<&str> {
+    let parts = without_comments(code).flat_map(|line| line.split(['"', '`']).enumerate());
+    let is_sentence = |text: &str| text.trim().contains(' ');
+    let parts = parts.filter(|(nth, part)| nth % 2 == 0 || !is_sentence(part));
+    parts.flat_map(|(_, part)| words(part)).collect()
+}
+
 /// Returns the lines of Rust or JavaScript without what is after `//`, and without blocks of
 /// comments whose lines begin with a star.
 pub(super) fn without_comments(code: &str) -> impl Iterator<Item = &str> {
@@ -116,6 +125,12 @@ mod tests {
     fn members_of_an_object_are_found() {
         let code = "core.setCallback(1); score.no(); const { a, b } = core;\nconst { c } = other;";
         assert_eq!(members_of("core", code), set(&["setCallback", "a", "b"]));
+    }
+
+    #[test]
+    fn names_are_found_in_code_and_not_in_sentences() {
+        let code = "/** Says no.\n * Nor here.\n */\n// no\nM[\"key\"](x, `takes ${no}`); // no\n";
+        assert_eq!(names(code), set(&["M", "key", "x"]));
     }
 
     #[test]

@@ -236,7 +236,7 @@ fn names(old: &Release, new: &Release, ours: &Ours, plan: &mut Plan) {
         Finding::Changed(format!("exports of CPython: {gone} of {all} are gone, {added} are new"))
     });
     let mut used = words::literals(&ours.adapt);
-    used.extend(words::without_comments(&ours.scripts).flat_map(words::words));
+    used.extend(words::names(&ours.scripts));
     let texts = used.iter().filter(|text| text.len() >= MIN_TEXT && old.module.contains(**text));
     let of_module = [&old.module, &new.module].map(|text| words::words(text));
     let mut kept = 0;
@@ -312,12 +312,12 @@ fn wheels(old: &Release, new: &Release, ours: &Ours, plan: &mut Plan) -> Vec<Str
         .map(|name| format!("{name} {} -> {}", version(old, name), version(new, name)))
         .collect();
     if !changed.is_empty() {
-        let named = changed[..changed.len().min(MAX_NAMED)].join(", ");
+        let first = changed[..changed.len().min(MAX_NAMED)].join(", ");
         let rest = match changed.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        plan.findings.push(Finding::Changed(format!("packages of the release: {named}{rest}")));
+        plan.findings.push(Finding::Changed(format!("packages of the release: {first}{rest}")));
     }
     let package = "numpy".to_owned();
     match new.wheels.get(&package) {
