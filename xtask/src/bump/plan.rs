@@ -12,7 +12,7 @@ pub(super) enum Finding {
     Kept(String),
     /// It is another one.
     Changed(String),
-    /// isolet relies on it, and it is gone.
+    /// does not fit isolet.
     Broken(String),
 }
 
@@ -71,7 +71,7 @@ impl Plan {
         };
         section(
             &mut text,
-            "isolet relies on it, and it is gone",
+            "does not fit isolet",
             &mut of(|finding| match finding {
                 Finding::Broken(line) => Some(line),
                 _ => None,
@@ -136,7 +136,7 @@ mod tests {
             plan.shown(true),
             format!(
                 "deno_core 1.0.0 -> 1.1.0\n\n\
-                 isolet relies on it, and it is gone:\n  `op_a`: is gone\n\n\
+                 does not fit isolet:\n  `op_a`: is gone\n\n\
                  changes:\n  `v8`: 15 becomes 16\n\n\
                  is the same:\n  `deno_error`: 0.7.1\n\n\
                  this command does without `--dry-run`:\n  Cargo.lock: by cargo, from the pins\n\n\
