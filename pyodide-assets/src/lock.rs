@@ -243,9 +243,12 @@ mod tests {
         );
         assert_eq!(
             refused("https://cdn.jsdelivr.net/npm", "http://cdn.jsdelivr.net/npm"),
-            "the asset lock is not valid: source \
-             `http://cdn.jsdelivr.net/npm/pyodide@314.0.7/{file}` is not an HTTPS address with \
-             `{file}` in it"
+            format!(
+                "the asset lock is not valid: source \
+                 `http://cdn.jsdelivr.net/npm/pyodide@{}/{{file}}` is not an HTTPS address with \
+                 `{{file}}` in it",
+                lock().unwrap().version()
+            )
         );
         let cut = refused(&first().sha256().to_string(), "cc36");
         assert!(cut.contains("is not a sha256 of 64 hexadecimal digits"));

@@ -88,6 +88,10 @@ const UNSAFE_FILES: &[&str] = &[
 /// The only directory that may name the JavaScript engine.
 const ENGINE: &str = "src/isolate/";
 
+/// The starts of the paths that name the engine to move to another version of it. They use nothing
+/// of it.
+const MOVES: [&str; 2] = ["xtask/src/bump/", "xtask/src/main.rs"];
+
 /// The maximum length of a file, in lines. Longer files must be split.
 const MAX_LINES: usize = 600;
 

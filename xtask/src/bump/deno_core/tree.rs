@@ -87,7 +87,8 @@ impl Tree {
             let ours = |value: &Value| value.as_str().map(str::to_owned);
             let asks = list(&package["dependencies"])
                 .filter_map(|asked| Some((ours(&asked["name"])?, ours(&asked["req"])?)));
-            let uses = list(&nodes.get(&*text("id"))?["deps"]).filter_map(|used| {
+            let node = nodes.get(&*text("id")).copied().unwrap_or(&Value::Null);
+            let uses = list(&node["deps"]).filter_map(|used| {
                 let version = *versions.get(used["pkg"].as_str()?)?;
                 Some((ours(&used["name"])?, version.to_owned()))
             });

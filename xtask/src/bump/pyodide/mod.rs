@@ -175,9 +175,11 @@ fn edits_of(old: &Release, new: &Release) -> Vec<Edit> {
         format!("CPython {python}{BUILT}{}.", release.version)
     };
     replace(LIMITATIONS, sentence(old), sentence(new));
+    // `Edit::Notices` would write what this program was compiled with: the old version.
+    let named = |release: &Release| format!("Pyodide {}:", release.version);
+    replace("third_party/licenses/THIRD-PARTY.txt", named(old), named(new));
     let patches = |release: &Release| format!("pyodide-assets/patches/{}", release.version);
     edits.push(Edit::Move { from: patches(old), to: patches(new) });
-    edits.push(Edit::Notices);
     edits
 }
 
