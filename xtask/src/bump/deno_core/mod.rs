@@ -55,21 +55,16 @@ fn pin(name: &str, version: &str) -> String {
     format!("{}{version}\"", pin_of(name))
 }
 
-/// Compares the pinned version with `to`, whose crates cargo downloads.
+/// Compares the pinned version with `to`, whose crates cargo downloads if they are not there.
 pub(super) fn plan(to: &Version) -> Result<Plan> {
     let old = Engine::read(Tree::pinned()?)?;
-    let to = to.to_string();
-    let new = if to == old.deno_core {
-        Engine::read(Tree::pinned()?)?
-    } else {
-        let dir = registry::scratch("workspace")?;
-        let mut edits = vec![pinned_to("deno_core", &old.deno_core, &to)];
-        let deno_error = Engine::read(Tree::with(&edits, &dir)?)?.deno_error;
-        if deno_error != old.deno_error {
-            edits.push(pinned_to("deno_error", &old.deno_error, &deno_error));
-        }
-        Engine::read(Tree::with(&edits, &dir)?)?
-    };
+    let dir = registry::scratch("workspace")?;
+    let mut edits = vec![pinned_to("deno_core", &old.deno_core, &to.to_string())];
+    let mut new = Engine::read(Tree::with(&edits, &dir)?)?;
+    if new.deno_error != old.deno_error {
+        edits.push(pinned_to("deno_error", &old.deno_error, &new.deno_error));
+        new = Engine::read(Tree::with(&edits, &dir)?)?;
+    }
     Ok(compared(&old, &new, &ours()?))
 }
 
@@ -183,7 +178,8 @@ fn locked(old: &Engine, new: &Engine, ours: &Ours, plan: &mut Plan) -> Vec<Edit>
         let gone = was.iter().find(|version| {
             !is.contains(*version) && fuzzed.get(name).is_some_and(|has| has.contains(*version))
         });
-        if let (Some(from), Some(to)) = (gone, is.last()) {
+        let come = is.difference(was).last().or_else(|| is.last());
+        if let (Some(from), Some(to)) = (gone, come) {
             let [from, to] = [from, to].map(|version| (*version).to_owned());
             edits.push(Edit::FuzzLock { name: name.to_owned(), from, to });
         }
