@@ -87,6 +87,7 @@ Usage: cargo xtask COMMAND
   bump [deno_core|pyodide] [--to VERSION] [--dry-run]
                         what a move to the newest or that version changes, with `--dry-run` only that; then makes
                         the changes that need no judgement, and lists the others: docs/contributing/bump.md
+  bump --check          whether the pinned versions are what isolet relies on, and whether there are newer ones
   ci                    everything that has to pass, then how long each step and the slowest tests took
 
 Environment:
@@ -140,6 +141,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["lint"] => lint::run(),
         ["generate"] => generate::run(),
         ["deny"] => deny::run(),
+        ["bump", "--check"] => bump::check(),
         ["bump", ..] => bump::run(&words[1..]),
         ["book"] => book::run(),
         ["ci"] => ci::run(),

@@ -41,7 +41,7 @@ fn info(package: &str) -> Result<String> {
             bail!("the registry of crates has no `{package}`")
         }
         Answer::Refused(error) => {
-            bail!("cannot ask the registry of crates for `{package}`: {}", last_line(&error))
+            bail!("cannot ask the registry of crates for `{package}`: {}", cause(&error))
         }
     }
 }
@@ -58,7 +58,8 @@ fn newest_of(said: &str) -> Option<&str> {
 /// Returns all versions of Pyodide that npm has.
 pub(super) fn pyodides() -> Result<Vec<Version>> {
     let mut npm = npm();
-    npm.args(["view", PYODIDE, "versions", "--json"]);
+    // Each further attempt waits longer.
+    npm.args(["view", PYODIDE, "versions", "--json", "--fetch-retries", "1"]);
     match asked(&mut npm, LIMIT)? {
         Answer::Said(text) => {
             let versions: Vec<String> =
@@ -66,7 +67,7 @@ pub(super) fn pyodides() -> Result<Vec<Version>> {
             versions.iter().map(|version| Version::parse(version)).collect()
         }
         Answer::Refused(error) => {
-            bail!("cannot ask npm's registry for `{PYODIDE}`: {}", last_line(&error))
+            bail!("cannot ask npm's registry for `{PYODIDE}`: {}", cause(&error))
         }
     }
 }
@@ -89,7 +90,7 @@ pub(super) fn pyodide(version: &Version, dir: &Path) -> Result<Package> {
     let mut npm = npm();
     npm.args(["pack", "--silent", "--ignore-scripts"]).arg(format!("{PYODIDE}@{version}"));
     if let Answer::Refused(error) = asked(npm.current_dir(&dir), 3 * LIMIT)? {
-        bail!("cannot get `{PYODIDE}@{version}` from npm's registry: {}", last_line(&error));
+        bail!("cannot get `{PYODIDE}@{version}` from npm's registry: {}", cause(&error));
     }
     let archive = format!("{PYODIDE}-{version}.tgz");
     let bytes = fs::read(dir.join(&archive)).context("`npm pack` wrote no archive")?;
@@ -129,11 +130,11 @@ pub(super) fn scratch(name: &str) -> Result<PathBuf> {
     Ok(dir)
 }
 
-/// Returns the line of an error that names its cause: the last one of cargo, but npm ends with
-/// where its log is.
-fn last_line(error: &str) -> &str {
-    let is_cause = |line: &&str| !line.is_empty() && !line.contains("complete log");
-    error.lines().map(str::trim).rfind(is_cause).unwrap_or("no reason given")
+/// Returns the line of an error that names its cause: npm's code, or the last one of cargo.
+fn cause(error: &str) -> &str {
+    let mut lines = error.lines().map(str::trim).filter(|line| !line.is_empty());
+    let code = lines.clone().find(|line| line.starts_with("npm error code "));
+    code.or_else(|| lines.next_back()).unwrap_or("no reason given")
 }
 
 /// Requires that a move goes forward, or nowhere.
@@ -158,10 +159,10 @@ mod tests {
     #[test]
     fn an_error_is_told_by_the_line_of_its_cause() {
         let cargo = "error: no\n\nCaused by:\n  [7] Could not connect to server\n";
-        assert_eq!(last_line(cargo), "[7] Could not connect to server");
-        let npm = "npm error code E\nnpm error no host\nnpm error A complete log of this run ...\n";
-        assert_eq!(last_line(npm), "npm error no host");
-        assert_eq!(last_line(""), "no reason given");
+        assert_eq!(cause(cargo), "[7] Could not connect to server");
+        let npm = "npm error code ECONNREFUSED\nnpm error syscall connect\nnpm error A log ...\n";
+        assert_eq!(cause(npm), "npm error code ECONNREFUSED");
+        assert_eq!(cause(""), "no reason given");
     }
 
     #[test]
