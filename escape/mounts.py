@@ -64,13 +64,18 @@ tries(
 # %% hard links
 # Makes hard links to what is outside, and from inside to outside.
 # Source: RUSTSEC-2026-0188: hard links pass by the permissions of their target
-import os
+import ctypes
+libc = ctypes.CDLL(None)
+def link(old, new):
+    return libc.link(old.encode(), new.encode()), libc.linkat(-100, old.encode(), -100, new.encode(), 0x400)
 tries(
-    lambda: os.link(T.file, "/data/hard"),
-    lambda: os.link("/data/../secret/flag", "/data/hard"),
-    lambda: os.link("/data/notes.txt", "/data/../secret/more"),
-    lambda: os.link("/data/notes.txt", T.directory + "/secret/more"),
-    lambda: os.link("/proc/self/fd/0", "/data/hard"),
+    lambda: link(T.file, "/data/hard"),
+    lambda: link("/data/../secret/flag", "/data/hard"),
+    lambda: link("../secret/flag", "/data/hard"),
+    lambda: link("/data/notes.txt", "/data/../secret/more"),
+    lambda: link("/data/notes.txt", T.directory + "/secret/more"),
+    lambda: link("/proc/self/fd/0", "/data/hard"),
+    lambda: link("/data/notes.txt", "/data/hard"),
     lambda: open("/data/hard").read(),
 )
 

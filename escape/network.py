@@ -28,7 +28,6 @@ tries(
 # %% requests of JavaScript
 # Asks the server by fetch, sockets and everything that loads.
 # Source: SandboxBench: exfiltration past a proxy
-import js as _js
 from pyodide.http import pyfetch
 urls = [URL, "file://" + T.file, "blob:x", "ws://127.0.0.1:%d" % T.port, "//127.0.0.1:%d" % T.port]
 await tries_async(*[(lambda url=url: pyfetch(url)) for url in urls])

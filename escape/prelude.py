@@ -52,8 +52,11 @@ def found(memory, where=""):
 
 def js(code, *arguments):
     """Runs JavaScript, and gives its result as a text."""
+    import js
+    import pyodide_js
     from pyodide.code import run_js
 
+    js.pyodide = pyodide_js
     result = run_js(code)
     return result(*arguments) if arguments else result
 

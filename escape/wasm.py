@@ -129,7 +129,7 @@ tries(*[(lambda index=index: js("(i) => { const t = pyodide._module.wasmTable; t
 # Keeps functions and memories of instances that were dropped, and uses them after collections.
 # Source: RUSTSEC-2026-0090: what a clone of a linker shares is freed too early
 import gc
-tries(lambda: js("""async () => {
+await tries_async(lambda: js("""async () => {
     const bytes = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 134, 0, 1, 96, 128, 0, 128, 0, 2, 7, 1, 1, 101, 1, 102, 0, 0, 7, 5, 1, 1, 102, 0, 0);
     const kept = [];
     for (let i = 0; i < 500; i++) {

@@ -75,7 +75,7 @@ impl Run {
         let program = program.display();
         // Workers have no environment, and a shell would set some.
         let text = format!(
-            "#!/bin/sh\nexec env -i '{program}' --exact {NATIVE} --nocapture {lockdown}\n"
+            "#!/bin/sh\nexec env -i '{program}' --exact {NATIVE} --nocapture as-a-worker {lockdown}\n"
         );
         fs::write(&script, text)?;
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;

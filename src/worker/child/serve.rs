@@ -1,6 +1,9 @@
 //! The worker's main function: receives the image, boots an interpreter, locks the process down,
 //! and only then reports that it is ready. What comes from packages is not used before.
 
+#[cfg(test)]
+mod taken_over;
+
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};

@@ -44,6 +44,7 @@ const TOP_LEVEL: &[&str] = &[
     "deny.toml",
     "deploy",
     "docs",
+    "escape", // programs that try to escape, which are neither tests nor measurements
     "examples",
     "fuzz",
     "js",
@@ -78,6 +79,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/worker/child/lockdown/tests/mod.rs",
     "src/worker/child/lockdown/tests/probes.rs",
     "src/worker/child/readable.rs",
+    "src/worker/child/serve/taken_over/system.rs",
     "src/worker/child/session_fork.rs",
     "src/worker/child/template_memory.rs",
     "src/worker/parent/event_loop.rs",

@@ -119,7 +119,7 @@ fn start() {
 }
 
 /// Forks a worker and waits for its end. A panic in it aborts it.
-fn worker(job: impl Fn() + Send + Sync + 'static) -> ExitStatus {
+pub(in crate::worker::child) fn worker(job: impl Fn() + Send + Sync + 'static) -> ExitStatus {
     let work = move || -> std::io::Result<()> {
         probes::end_some_day();
         job();
