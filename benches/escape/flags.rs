@@ -144,13 +144,13 @@ impl Flags {
 
     /// Returns what a program has reached that returned this.
     pub(crate) fn reached(&self, returned: &[u8]) -> Vec<Reached> {
-        let is_shown = |byte: &u8| !byte.is_ascii_whitespace() && *byte != 0;
-        let dense: Vec<u8> = returned.iter().copied().filter(is_shown).collect();
+        let text = String::from_utf8_lossy(returned);
+        let dense = text.replace([' ', '\t', '\r', '\n', '\0'], "");
         let lower = dense.to_ascii_lowercase();
         let has = |kind: &Kind| {
             let secret = &self.secrets[*kind as usize];
-            forms(secret).iter().any(|form| contains(&lower, form.to_lowercase().as_bytes()))
-                || in_base64(secret).iter().any(|form| contains(&dense, form.as_bytes()))
+            forms(secret).iter().any(|form| lower.contains(form.as_str()))
+                || in_base64(secret).iter().any(|form| dense.contains(form.as_str()))
         };
         let mut reached: Vec<_> = Kind::ALL.into_iter().filter(has).map(Reached::Flag).collect();
         let connections = self.connections.load(Ordering::Acquire);
@@ -219,10 +219,6 @@ fn in_base64(secret: &str) -> Vec<String> {
         encoded[before.div_ceil(3) * 4..encoded.len() - 2].to_owned()
     };
     (0..3).map(inner).collect()
-}
-
-fn contains(text: &[u8], part: &[u8]) -> bool {
-    text.windows(part.len()).any(|window| window == part)
 }
 
 /// Serves a flag by TCP, UDP and an abstract socket, until the process ends. Returns the port.

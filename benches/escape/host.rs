@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
 use isolet::{
-    Cell, Engine, EngineBuilder, Execution, Isolation, Layer, LayerState, Limits, Mount, Outcome,
+    Cell, EngineBuilder, Execution, Isolation, Layer, LayerState, Limits, Mount, Outcome,
     Param, Permissions, Sandbox, SandboxBuilder, Tool, ToolSpec, Value, WorkerStart,
 };
 use serde_json::{Value as Json, json};
@@ -64,8 +64,8 @@ impl Request {
     }
 }
 
-/// Runs the programs of a request, and writes a line of JSON for each: its name, what it returned,
-/// and how it ended.
+/// Runs the programs of a request, and writes a line of JSON for each: how it ended, and what it
+/// returned.
 pub(crate) fn serve(engine: EngineBuilder, request: &Json, mut answers: impl Write) -> Result<()> {
     let text = |name: &str| request[name].as_str().map(str::to_owned).context("a text is missing");
     let isolation =
@@ -128,7 +128,7 @@ pub(crate) fn serve(engine: EngineBuilder, request: &Json, mut answers: impl Wri
             },
             Err(error) => (error.to_string(), format!("{error}")),
         };
-        let answer = json!({"name": name, "returned": returned, "ended": ended});
+        let answer = json!({"ended": ended, "returned": returned});
         writeln!(answers, "{answer}")?;
     }
     answers.flush()?;
@@ -175,8 +175,10 @@ fn process_of(session: &Session) -> u32 {
 
 /// Everything that a program has returned, in this run and to the one after it.
 fn returned(execution: &Execution, session: &mut Session) -> String {
-    let later = session.run("0").map(|later| format!("{later:?}")).unwrap_or_default();
-    [execution.stdout(), execution.stderr(), &format!("{execution:?}"), &later].join("\n")
+    let later = session.run("0").map(|later| later.stdout().to_owned()).unwrap_or_default();
+    let besides = (execution.value(), execution.displays(), execution.files(), execution.locals());
+    let ended = execution.outcome();
+    [execution.stdout(), execution.stderr(), &format!("{ended:?} {besides:?}"), &later].join("\n")
 }
 
 /// How a program ended, in short.

@@ -22,6 +22,9 @@ use super::programs::Program;
 /// How long a host may take for one program. Its run has a limit of 5 s.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// What the host's answer begins with.
+const ANSWER: &str = "{\"ended\":";
+
 /// The test of the library that is a worker in which native code runs.
 const NATIVE: &str = "worker::child::serve::taken_over::start";
 
@@ -105,15 +108,17 @@ impl Run {
         let _ = input.write_all(request.as_bytes());
         drop(input);
         let (printed, ended) = end(host)?;
-        let answer = String::from_utf8_lossy(&printed)
-            .lines()
-            .find_map(|line| serde_json::from_str::<Value>(line).ok());
-        let told = answer.as_ref().and_then(|answer| answer["ended"].as_str());
-        let ended = told.map_or(ended, str::to_owned);
-        // What the host has printed counts as returned, also if the program has made it do so.
-        let returned = answer.as_ref().and_then(|answer| answer["returned"].as_str());
-        let mut text = returned.unwrap_or_default().as_bytes().to_vec();
-        text.extend_from_slice(&printed);
+        let printed = String::from_utf8_lossy(&printed);
+        let is_answer = |line: &&str| line.starts_with(ANSWER);
+        let answer = printed.lines().find(is_answer).and_then(|line| {
+            serde_json::from_str::<Value>(line).ok()
+        });
+        let part = |name: &str| answer.as_ref().and_then(|answer| answer[name].as_str());
+        let ended = part("ended").map_or(ended, str::to_owned);
+        // What the host has printed besides counts as returned: the program may have made it do so.
+        let besides = printed.lines().filter(|line| !is_answer(line) || answer.is_none());
+        let text: Vec<&str> = part("returned").into_iter().chain(besides).collect();
+        let text = text.join("\n").into_bytes();
         Ok(Outcome { reached: flags.reached(&text), ended, seconds: start.elapsed().as_secs_f64() })
     }
 }

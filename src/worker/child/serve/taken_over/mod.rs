@@ -178,10 +178,10 @@ fn asked(frame: &[u8]) -> Option<(&'static Attempt, Target)> {
     let text = String::from_utf8_lossy(frame);
     let (_, rest) = text.split_once("'attempt:")?;
     let (name, _) = rest.split_once(";'")?;
-    let from = text.find("{\"directory\"")?;
-    let to = from + text[from..].find('}')?;
-    let target = serde_json::from_str(&text[from..=to]).ok()?;
-    Some((all().find(|attempt| attempt.name == name)?, target))
+    let target = text.match_indices("{\"").find_map(|(at, _)| {
+        serde_json::Deserializer::from_str(&text[at..]).into_iter().next()?.ok()
+    });
+    Some((all().find(|attempt| attempt.name == name)?, target?))
 }
 
 #[test]

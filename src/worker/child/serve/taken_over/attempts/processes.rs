@@ -116,21 +116,23 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     }),
 ];
 
-/// Gives what is around each flag.
+/// Gives each flag. Its beginning alone is also where programs are told of it.
 fn give_found(taken: &TakenOver, memory: &[u8]) {
-    let flags = memory.windows(FLAG.len()).enumerate().filter(|(_, window)| *window == FLAG);
-    for (at, _) in flags {
-        taken.give(&memory[at..(at + 80).min(memory.len())]);
+    for at in memchr::memmem::find_iter(memory, FLAG) {
+        let found = &memory[at..(at + 80).min(memory.len())];
+        if found.get(FLAG.len()).is_some_and(u8::is_ascii_lowercase) {
+            taken.give(found);
+        }
     }
 }
 
 /// Searches the pages that can be read around an address. Returns how many there were.
 fn search_around(taken: &TakenOver, address: usize) -> usize {
-    /// How many pages to try in each direction: 256 MiB.
-    const REACH: usize = 1 << 16;
+    /// How many pages to try in each direction: 128 MiB.
+    const REACH: usize = 1 << 15;
     let first = (address / PAGE).saturating_sub(REACH);
     let mut pages = 0;
-    let mut before: Vec<u8> = Vec::new();
+    let mut before: Vec<u8> = Vec::with_capacity(2 * PAGE);
     for number in first..first + 2 * REACH {
         let Some(page) = page_at(number * PAGE) else {
             before.clear();
