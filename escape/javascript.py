@@ -128,7 +128,7 @@ tries(
 # Source: SandboxBench: escape by the tools of an agent
 import gc
 from pyodide.ffi import JsProxy
-names = ["memory", "session", "process_list", "__class__", "constructor", "__proto__", "toString", "echo\0memory", "../memory", "echo.memory", "Echo", "ｅcho", "", "x" * 10_000]
+names = ["memory", "session", "process_list", "__class__", "echo\0memory", "../memory", "echo.memory", "Echo", "ｅcho", "", "x" * 10_000, "constructor", "__proto__", "toString"]
 def call(function, name):
     return function(name, {"text": "x"})
 tries(*[(lambda name=name: globals()[name]("x")) for name in names])

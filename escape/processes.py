@@ -129,7 +129,7 @@ print(os.listdir("/dev"))
 # %% another user
 # Changes user, group and capabilities, and its limits.
 # Source: SandboxBench: escape by set-user-id programs and capabilities
-import ctypes, os, resource
+import ctypes, os
 libc = ctypes.CDLL(None)
 tries(
     lambda: os.setuid(0) or open(T.file).read(),
@@ -138,8 +138,9 @@ tries(
     lambda: libc.capset(bytes(8), bytes(24)),
     lambda: libc.prctl(38, 0, 0, 0, 0),
     lambda: libc.prctl(4, 1, 0, 0, 0),
-    lambda: resource.setrlimit(resource.RLIMIT_CORE, (-1, -1)),
-    lambda: resource.prlimit(T.host, resource.RLIMIT_NOFILE, (3, 3)),
+    lambda: __import__("resource").prlimit(T.host, 7, (3, 3)),
+    lambda: libc.setrlimit(4, bytes(16)),
+    lambda: libc.prlimit64(T.host, 7, bytes(16), 0),
     lambda: os.nice(-20),
     lambda: os.getlogin(),
 )

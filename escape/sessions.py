@@ -44,7 +44,7 @@ tries(*[(lambda code=code: js(code)) for code in (
 import gc
 from pyodide.ffi import JsProxy
 gc.unfreeze()
-functions = [thing for holder in gc.get_objects() for thing in gc.get_referents(holder) if isinstance(thing, JsProxy) and thing.typeof == "function" and thing.name != "is_kept"]
+functions = [thing for holder in gc.get_objects() for thing in gc.get_referents(holder) if isinstance(thing, JsProxy) and thing.typeof == "function" and thing.name not in ("is_kept", "foreign")]
 buffer = js("new Uint8Array(4096)")
 for number in [*range(6), 2**16, 2**31 - 1, 2**32 - 1]:
     for function in functions:

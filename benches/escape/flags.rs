@@ -42,14 +42,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 6] = [
-        Self::File,
-        Self::Environment,
-        Self::Session,
-        Self::Server,
-        Self::Memory,
-        Self::Processes,
-    ];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::File, Self::Environment, Self::Session, Self::Server, Self::Memory, Self::Processes];
 
     pub(crate) fn name(self) -> &'static str {
         match self {

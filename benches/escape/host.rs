@@ -2,22 +2,19 @@
 //! environment and a session, and hands out what programs return.
 
 use std::hint::black_box;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
 use isolet::{
-    Cell, EngineBuilder, Execution, Isolation, Layer, LayerState, Limits, Mount, Outcome,
-    Param, Permissions, Sandbox, SandboxBuilder, Tool, ToolSpec, Value, WorkerStart,
+    Cell, EngineBuilder, Execution, Isolation, Layer, LayerState, Limits, Mount, Outcome, Param,
+    Permissions, Sandbox, SandboxBuilder, Tool, ToolSpec, Value, WorkerStart,
 };
 use serde_json::{Value as Json, json};
 
 use super::flags::{Flags, Kind, VARIABLE};
-
-/// The limit of a program's time.
-const TIME: Duration = Duration::from_secs(5);
 
 /// The limit of a session's memory, in bytes.
 const MEMORY_BYTES: u64 = 256 << 20;
@@ -46,6 +43,8 @@ pub(crate) struct Request {
     pub(crate) programs: Vec<(String, String)>,
     /// Set if native code takes the place of the program's worker.
     pub(crate) worker: Option<PathBuf>,
+    /// The limit of a program's time.
+    pub(crate) time: Duration,
 }
 
 impl Request {
@@ -56,6 +55,7 @@ impl Request {
             "is_control": self.allowed == Allowed::Everything,
             "programs": self.programs,
             "worker": self.worker,
+            "seconds": self.time.as_secs_f64(),
             "mounted": flags.mounted(),
             "target": flags.target(),
             "memory": flags.flag(Kind::Memory),
@@ -72,14 +72,15 @@ pub(crate) fn serve(engine: EngineBuilder, request: &Json, mut answers: impl Wri
         if request["is_thread"] == true { Isolation::Thread } else { Isolation::Process };
     let is_control = request["is_control"] == true;
     // Copies of a flag as they are in a program's memory: on the heap, as text and as bytes.
+    let time = request["seconds"].as_f64().context("there is no limit of time")?;
+    let time = Duration::from_secs_f64(time);
     let memory = text("memory")?;
     let kept = vec![memory.clone().into_bytes(); 64];
     let engine =
         engine.isolation(isolation).worker_start(WorkerStart::Fresh).spare_sessions(0).build()?;
     let sandbox = || -> Result<SandboxBuilder> {
         let mounted = PathBuf::from(text("mounted")?);
-        let mut permissions =
-            Permissions::none().mount("/data", Mount::read_write(&mounted)?)?;
+        let mut permissions = Permissions::none().mount("/data", Mount::read_write(&mounted)?)?;
         if is_control {
             let secret = mounted.with_file_name("secret");
             let port = &request["target"]["port"];
@@ -93,7 +94,7 @@ pub(crate) fn serve(engine: EngineBuilder, request: &Json, mut answers: impl Wri
             |given, _| async move { Ok(given) },
         );
         let limits = Limits::default()
-            .max_run_time(TIME)
+            .max_run_time(time)
             .max_memory_bytes(MEMORY_BYTES)
             .max_stdout_bytes(OUTPUT_BYTES)
             .max_stderr_bytes(OUTPUT_BYTES);
@@ -138,12 +139,6 @@ pub(crate) fn serve(engine: EngineBuilder, request: &Json, mut answers: impl Wri
     Ok(())
 }
 
-/// Runs the programs of the request on standard input.
-pub(crate) fn serve_standard_input(engine: EngineBuilder) -> Result<()> {
-    let request: Json = serde_json::from_reader(io::stdin().lock())?;
-    serve(engine, &request, io::stdout())
-}
-
 /// Gives the control what permissions do not give.
 fn tools_of_the_control(memory: String, session: String) -> [Tool; 3] {
     let constant = |name: &str, text: String| {
@@ -168,8 +163,11 @@ fn process_of(session: &Session) -> u32 {
         Some((_, LayerState::Enforced(detail))) => detail.clone(),
         _ => String::new(),
     };
-    let digits: String =
-        detail.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    let digits: String = detail
+        .chars()
+        .skip_while(|c| !c.is_ascii_digit())
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.parse().unwrap_or_else(|_| std::process::id())
 }
 

@@ -11,6 +11,7 @@ mod host;
 mod programs;
 mod runs;
 
+use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -33,8 +34,9 @@ fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("host") => {
-            let worker = env!("CARGO_BIN_EXE_isolet");
-            host::serve_standard_input(Engine::builder().worker(worker))
+            let engine = Engine::builder().worker(env!("CARGO_BIN_EXE_isolet"));
+            let request = serde_json::from_reader(io::stdin().lock())?;
+            host::serve(engine, &request, io::stdout())
         }
         Some("run") => run(&Asked::parse(&arguments[1..])?),
         // `cargo bench` runs everything in `benches`, without commands for this program.

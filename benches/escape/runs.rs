@@ -19,11 +19,11 @@ use super::flags::{Flags, Kind, Reached, VARIABLE};
 use super::host::{Allowed, Request};
 use super::programs::Program;
 
-/// How long a host may take for one program. Its run has a limit of 5 s.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The limit of a program's time.
+const TIME: Duration = Duration::from_secs(5);
 
-/// What the host's answer begins with.
-const ANSWER: &str = "{\"ended\":";
+/// How long a host may take for one program.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The test of the library that is a worker in which native code runs.
 const NATIVE: &str = "worker::child::serve::taken_over::start";
@@ -93,6 +93,7 @@ impl Run {
             allowed: self.allowed,
             programs: vec![(program.name.clone(), program.code.clone())],
             worker: self.worker.as_ref().map(|directory| directory.path().join("worker")),
+            time: TIME,
         };
         let start = Instant::now();
         let mut host = Command::new(std::env::current_exe()?)
@@ -109,15 +110,18 @@ impl Run {
         drop(input);
         let (printed, ended) = end(host)?;
         let printed = String::from_utf8_lossy(&printed);
-        let is_answer = |line: &&str| line.starts_with(ANSWER);
-        let answer = printed.lines().find(is_answer).and_then(|line| {
-            serde_json::from_str::<Value>(line).ok()
-        });
-        let part = |name: &str| answer.as_ref().and_then(|answer| answer[name].as_str());
-        let ended = part("ended").map_or(ended, str::to_owned);
-        // What the host has printed besides counts as returned: the program may have made it do so.
-        let besides = printed.lines().filter(|line| !is_answer(line) || answer.is_none());
-        let text: Vec<&str> = part("returned").into_iter().chain(besides).collect();
+        let (mut ended, mut text) = (ended, Vec::new());
+        for line in printed.lines() {
+            let answer = serde_json::from_str::<Value>(line).unwrap_or_default();
+            match (answer["ended"].as_str(), answer["returned"].as_str()) {
+                (Some(how), Some(returned)) => {
+                    how.clone_into(&mut ended);
+                    text.push(returned.to_owned());
+                }
+                // What the host has printed besides: the program may have made it do so.
+                _ => text.push(line.to_owned()),
+            }
+        }
         let text = text.join("\n").into_bytes();
         Ok(Outcome { reached: flags.reached(&text), ended, seconds: start.elapsed().as_secs_f64() })
     }

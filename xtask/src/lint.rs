@@ -26,6 +26,7 @@ const JAVASCRIPT: &[&str] = &["js", "benches"];
 /// what comes of it, and without programs of tests whose names the tests put there.
 const PYTHON: &[&str] = &[
     "js",
+    "escape",
     "examples",
     "tests/dspy",
     "tests/mcp",

@@ -15,6 +15,7 @@ mod ci;
 mod cpython_tests;
 mod deny;
 mod dist;
+mod escape;
 mod fuzz;
 mod generate;
 mod hosts;
@@ -63,6 +64,8 @@ Usage: cargo xtask COMMAND
                         tasks by direct calls of MCP servers and in code mode: docs/mcp-benchmark.md
   survival [--only SUBJECT...] [--kind KIND...]
                         programs that hurt, on isolet and on its peers: without options, writes docs/survival.md
+  escape [--only PROGRAM...]
+                        programs that try to escape, and native code in a worker: without options, writes docs/escape.md
   cpython-tests DIR [--jobs N] [--again] [MODULE...]
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
@@ -125,6 +128,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["bench", "mcp", ..] => bench::mcp::run(&args[2..]),
         ["bench", ..] => bench::run(&args[1..]),
         ["survival", ..] => survival::run(&args[1..]),
+        ["escape", ..] => escape::run(&args[1..]),
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),
         ["cases", ..] => cases::run(&args[1..]),

@@ -3,6 +3,7 @@
 
 mod census;
 mod environment;
+mod escape;
 mod files;
 mod hooks;
 mod kills;

@@ -88,7 +88,7 @@ pub(crate) fn build(subject: &str) -> Result<PathBuf> {
 }
 
 /// Returns the path of the subject from cargo's message about it.
-fn executable(message: &str, subject: &str) -> Option<PathBuf> {
+pub(crate) fn executable(message: &str, subject: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
     let is_it = message.pointer("/target/name")? == subject;
     message.get("executable")?.as_str().filter(|_| is_it).map(PathBuf::from)

@@ -18,46 +18,103 @@ const KIND: &str = "JavaScript and the embedding program";
 const MOUNTS: [u32; 5] = [0, 1, 2, 1 << 20, u32::MAX];
 
 pub(super) const ATTEMPTS: &[Attempt] = &[
-    attempt("frames: paths out of a mount", "Opens the flag's file beneath every mount, by paths that lead out of it.", open_outside),
-    attempt("frames: links out of a mount", "Makes links to the flag's file, moves them, and reads through them.", link_outside),
-    attempt("frames: numbers of open files", "Reads open files by numbers that the host has not given to it.", read_numbers),
-    attempt("frames: changes outside of a mount", "Renames, removes, truncates and makes files outside of the mount.", change_outside),
-    attempt("frames: requests to the server", "Asks the host to request the flag from the server, in every form.", ask_server),
-    attempt("frames: exchanges of others", "Reads and sends by numbers of exchanges that are another session's.", read_exchanges),
+    attempt(
+        "frames: paths out of a mount",
+        "Opens the flag's file beneath every mount, by paths that lead out of it.",
+        open_outside,
+    ),
+    attempt(
+        "frames: links out of a mount",
+        "Makes links to the flag's file, moves them, and reads through them.",
+        link_outside,
+    ),
+    attempt(
+        "frames: numbers of open files",
+        "Reads open files by numbers that the host has not given to it.",
+        read_numbers,
+    ),
+    attempt(
+        "frames: changes outside of a mount",
+        "Renames, removes, truncates and makes files outside of the mount.",
+        change_outside,
+    ),
+    attempt(
+        "frames: requests to the server",
+        "Asks the host to request the flag from the server, in every form.",
+        ask_server,
+    ),
+    attempt(
+        "frames: exchanges of others",
+        "Reads and sends by numbers of exchanges that are another session's.",
+        read_exchanges,
+    ),
     attempt("frames: tools of others", "Calls tools that the session was not given.", call_tools),
-    attempt("frames: packages and libraries", "Has the host load the flag's file as a package or a library.", load_libraries),
-    attempt("frames: saved sessions", "Reads and writes saved sessions that nobody has asked for.", read_saved),
-    attempt("frames: standard input", "Reads what the host has been given on its standard input.", |taken| {
-        for _ in 0..3 {
-            taken.say(taken.host.call(HostRequest::ReadStdin(1 << 20)));
-        }
-        Ok(())
-    }),
-    attempt("frames: files that were written", "Says that it has written the flag's file, and shows it.", |taken| {
-        let path = &taken.target.file;
-        for path in [path.as_str(), "/data/../secret/flag", "/data/notes.txt\0/../../secret/flag"] {
-            taken.host.call(HostRequest::FileWritten { path, size: u64::MAX });
-        }
-        taken.host.call(HostRequest::Display(b"{u\x04\0\0\0pathu\x0e\0\0\0../secret/flag0"));
-        Ok(())
-    }),
-    attempt("frames: more output than there is", "Says that there is output beyond the end of the memory for it.", |taken| {
-        for to in [CAPACITY, CAPACITY + 1, 1 << 40, u64::MAX] {
-            taken.host.tell(&FromWorker::Output { to })?;
-        }
-        Ok(())
-    }),
-    attempt("frames: records that lie", "Writes records into the memory for output that are longer than it.", |taken| {
-        for (word, length) in (RECORDS..RECORDS + 1000).zip([u64::MAX, 1 << 31, CAPACITY * 8, 0].into_iter().cycle()) {
-            taken.ring[word].store(length, Ordering::Relaxed);
-        }
-        taken.ring[END].store(CAPACITY, Ordering::SeqCst);
-        taken.host.tell(&FromWorker::Output { to: CAPACITY })
-    }),
-    attempt("frames: a length without an end", "Sends frames that claim to be longer than all memory.", |taken| {
-        let mailbox = taken.connection.get().ok_or(io::ErrorKind::NotConnected)?;
-        mailbox.send(u64::MAX.to_le_bytes().to_vec(), &[0; 100])
-    }),
+    attempt(
+        "frames: packages and libraries",
+        "Has the host load the flag's file as a package or a library.",
+        load_libraries,
+    ),
+    attempt(
+        "frames: saved sessions",
+        "Reads and writes saved sessions that nobody has asked for.",
+        read_saved,
+    ),
+    attempt(
+        "frames: standard input",
+        "Reads what the host has been given on its standard input.",
+        |taken| {
+            for _ in 0..3 {
+                taken.say(taken.host.call(HostRequest::ReadStdin(1 << 20)));
+            }
+            Ok(())
+        },
+    ),
+    attempt(
+        "frames: files that were written",
+        "Says that it has written the flag's file, and shows it.",
+        |taken| {
+            let path = &taken.target.file;
+            for path in
+                [path.as_str(), "/data/../secret/flag", "/data/notes.txt\0/../../secret/flag"]
+            {
+                taken.host.call(HostRequest::FileWritten { path, size: u64::MAX });
+            }
+            taken.host.call(HostRequest::Display(b"{u\x04\0\0\0pathu\x0e\0\0\0../secret/flag0"));
+            Ok(())
+        },
+    ),
+    attempt(
+        "frames: more output than there is",
+        "Says that there is output beyond the end of the memory for it.",
+        |taken| {
+            // What the parent reads is what is there when it comes to it.
+            taken.ring[END].store(u64::MAX, Ordering::SeqCst);
+            taken.host.tell(&FromWorker::Output { to: u64::MAX })?;
+            wait_to_be_killed()
+        },
+    ),
+    attempt(
+        "frames: records that lie",
+        "Writes records into the memory for output that are longer than it.",
+        |taken| {
+            for (word, length) in (RECORDS..RECORDS + 1000)
+                .zip([u64::MAX, 1 << 31, CAPACITY * 8, 0].into_iter().cycle())
+            {
+                taken.ring[word].store(length, Ordering::Relaxed);
+            }
+            taken.ring[END].store(CAPACITY, Ordering::SeqCst);
+            taken.host.tell(&FromWorker::Output { to: CAPACITY })?;
+            wait_to_be_killed()
+        },
+    ),
+    attempt(
+        "frames: a length without an end",
+        "Sends frames that claim to be longer than all memory.",
+        |taken| {
+            let mailbox = taken.connection.get().ok_or(io::ErrorKind::NotConnected)?;
+            mailbox.send(u64::MAX.to_le_bytes().to_vec(), &[0; 100])
+        },
+    ),
     attempt("frames: bytes that are no frame", "Sends frames of random bytes.", |taken| {
         let mailbox = taken.connection.get().ok_or(io::ErrorKind::NotConnected)?;
         for _ in 0..100 {
@@ -67,18 +124,31 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         }
         Ok(())
     }),
-    attempt("frames: readiness again", "Says again that it is ready, with other layers in force.", |taken| {
-        let (version, report) = (wire::version(), IsolationReport::thread());
-        taken.host.tell(&FromWorker::Ready { version: &version, report })?;
-        taken.host.tell(&FromWorker::NotForked(0))?;
-        taken.host.tell(&FromWorker::NotReady("not so"))
-    }),
-    attempt("frames: replies unasked", "Replies to commands that nobody has sent, of this session and of others.", |taken| {
-        for number in 0..8 {
-            taken.host.reply(Reply::Peeked { number, refusal: None, report: super::REPORT.to_vec() })?;
-        }
-        Ok(())
-    }),
+    attempt(
+        "frames: readiness again",
+        "Says again that it is ready, with other layers in force.",
+        |taken| {
+            let (version, report) = (wire::version(), IsolationReport::thread());
+            taken.host.tell(&FromWorker::Ready { version: &version, report })?;
+            taken.host.tell(&FromWorker::NotForked(0))?;
+            taken.host.tell(&FromWorker::NotReady("not so"))?;
+            wait_to_be_killed()
+        },
+    ),
+    attempt(
+        "frames: replies unasked",
+        "Replies to commands that nobody has sent, of this session and of others.",
+        |taken| {
+            for number in 0..8 {
+                taken.host.reply(Reply::Peeked {
+                    number,
+                    refusal: None,
+                    report: super::REPORT.to_vec(),
+                })?;
+            }
+            Ok(())
+        },
+    ),
 ];
 
 const fn attempt(
@@ -89,12 +159,29 @@ const fn attempt(
     Attempt { name, kind: KIND, what, source: "", harm: Harm::None, run }
 }
 
+/// Writes nothing more for a moment, so that the parent sees what was written.
+fn wait_to_be_killed() -> io::Result<()> {
+    std::thread::sleep(Duration::from_secs(1));
+    Ok(())
+}
+
 /// Returns paths that may lead to the flag's file.
 fn paths(taken: &TakenOver) -> Vec<String> {
     let file = &taken.target.file;
     let ups = (1..6).map(|ups| format!("{}secret/flag", "../".repeat(ups)));
-    let odd = ["..//secret/flag", "./../secret/flag", "notes.txt/../../secret/flag", "..\0/secret/flag", "..", "/", ".", "//"];
-    ups.chain(odd.map(str::to_owned)).chain([file.clone(), file[1..].to_owned(), format!("/proc/self/root{file}")]).collect()
+    let odd = [
+        "..//secret/flag",
+        "./../secret/flag",
+        "notes.txt/../../secret/flag",
+        "..\0/secret/flag",
+        "..",
+        "/",
+        ".",
+        "//",
+    ];
+    ups.chain(odd.map(str::to_owned))
+        .chain([file.clone(), file[1..].to_owned(), format!("/proc/self/root{file}")])
+        .collect()
 }
 
 /// Makes a request of a file, and says what the host answers; gives what it opened.
@@ -160,7 +247,10 @@ fn change_outside(taken: &TakenOver) -> io::Result<()> {
         try_file(taken, FileRequest::SetMode { mount: 0, path, mode: 0o6777 });
         try_file(taken, FileRequest::Remove { mount: 0, path });
         try_file(taken, FileRequest::RemoveDirectory { mount: 0, path });
-        try_file(taken, FileRequest::MakeDirectory { mount: 0, path: &format!("{path}x"), mode: 0o777 });
+        try_file(
+            taken,
+            FileRequest::MakeDirectory { mount: 0, path: &format!("{path}x"), mode: 0o777 },
+        );
     }
     Ok(())
 }
@@ -192,14 +282,21 @@ fn ask_server(taken: &TakenOver) -> io::Result<()> {
     ];
     for (call, url) in (1..).zip(&urls) {
         let request = NetRequest::Fetch {
-            method: "GET", url, headers: "[]", has_body: false, body: b"", redirect: "follow",
+            method: "GET",
+            url,
+            headers: "[]",
+            has_body: false,
+            body: b"",
+            redirect: "follow",
         };
         taken.host.call(HostRequest::NetStart { call, request });
     }
     for (call, host) in (100..).zip(["127.0.0.1", "localhost", "0", "::1"]) {
         let port = port.into();
         taken.say(taken.host.call(HostRequest::NetCheck { host, port }));
-        taken.host.call(HostRequest::NetStart { call, request: NetRequest::Connect { host, port } });
+        taken
+            .host
+            .call(HostRequest::NetStart { call, request: NetRequest::Connect { host, port } });
     }
     give_answers(taken);
     Ok(())
@@ -218,7 +315,16 @@ fn read_exchanges(taken: &TakenOver) -> io::Result<()> {
 
 fn call_tools(taken: &TakenOver) -> io::Result<()> {
     let long = "x".repeat(100_000);
-    let tools = ["memory", "session", "process_list", "../memory", "echo\0memory", "", "echo.memory", &long];
+    let tools = [
+        "memory",
+        "session",
+        "process_list",
+        "../memory",
+        "echo\0memory",
+        "",
+        "echo.memory",
+        &long,
+    ];
     for (call, tool) in (1..).zip(tools) {
         taken.host.call(HostRequest::CallTool { call, tool, arguments: b"{0" });
     }
@@ -229,7 +335,8 @@ fn call_tools(taken: &TakenOver) -> io::Result<()> {
 
 fn load_libraries(taken: &TakenOver) -> io::Result<()> {
     let file = taken.target.file.as_str();
-    for (call, module) in (1..).zip([file, "../secret/flag", "os", "--index-url=http://127.0.0.1"]) {
+    for (call, module) in (1..).zip([file, "../secret/flag", "os", "--index-url=http://127.0.0.1"])
+    {
         taken.host.call(HostRequest::Import { call, module });
         taken.say(taken.host.call(HostRequest::Library(module)));
     }

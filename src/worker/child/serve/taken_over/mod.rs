@@ -148,7 +148,8 @@ fn be_taken_over(is_confined: bool) -> io::Result<()> {
         let settings = setup.settings(settings);
         let interrupts_to_lock = Arc::clone(&interrupts);
         let host = Arc::clone(&host);
-        let lockdown = Lockdown { early, settings, interrupts: interrupts_to_lock, to_refuse, host };
+        let lockdown =
+            Lockdown { early, settings, interrupts: interrupts_to_lock, to_refuse, host };
         lockdown.enter(|| pass_interrupts_on(interrupts, interrupted))?;
     } else {
         let report = IsolationReport::thread();

@@ -77,8 +77,7 @@ fn text(text: impl Into<Vec<u8>>) -> io::Result<CString> {
 /// Opens a file by the call that a worker may make, and gives what it contains.
 fn read_file(taken: &TakenOver, path: &str) -> io::Result<()> {
     let path = text(path)?;
-    let arguments =
-        [Arg::Number(HERE), Arg::Text(&path), Arg::Number(TO_READ), Arg::Number(0)];
+    let arguments = [Arg::Number(HERE), Arg::Text(&path), Arg::Number(TO_READ), Arg::Number(0)];
     let opened = call(libc::SYS_openat, arguments)?;
     give_all(taken, opened)
 }
