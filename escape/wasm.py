@@ -1,7 +1,7 @@
-# Programs for each class of the advisories of 2026 about WebAssembly engines, as a guest can try them.
+# Programs for each class of the advisories of 2026 about WebAssembly engines, as a guest tries it.
 
 # %% a load whose offset overflows
-# Compiles loads with an index and an offset whose sum is beyond 32 bits, before and after the memory.
+# Compiles loads with an index and an offset whose sum is beyond 32 bits.
 # Source: RUSTSEC-2026-0096: an address is computed wrongly, and leads out of the memory
 for offset in (0, 1, 0x7FFFFFFF, 0xFFFF0000, 0xFFFFFFFF):
     body = b"\x20\x00" + b"\x41\x02\x74" + b"\x28\x02" + leb(offset)

@@ -1,5 +1,5 @@
-//! `cargo xtask escape`: programs that try to read flags of the host, in both isolations, and native
-//! code that tries it in a worker without V8 before it. Fails if a flag was read.
+//! `cargo xtask escape`: programs that try to read flags of the host, in both isolations, and
+//! native code that tries it in a worker without V8 before it. Fails if a flag was read.
 
 mod page;
 mod row;

@@ -111,7 +111,7 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     reads(
         NETWORK,
         "native: its own sockets, with an address",
-        "Sends from the sockets that it has to the server's address, by a call that a worker may make.",
+        "Sends from its sockets to the server's address, by a call that a worker may make.",
         HTTP,
         |taken| {
             for (socket, address) in [
