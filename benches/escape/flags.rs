@@ -92,7 +92,10 @@ pub(crate) struct Flags {
 impl Flags {
     /// Plants a new flag in each place that the embedding process does not have to make itself.
     pub(crate) fn plant() -> io::Result<Self> {
-        let secrets = [(); 6].map(|()| random());
+        let mut secrets = <[String; 6]>::default();
+        for secret in &mut secrets {
+            *secret = random()?;
+        }
         let directory = tempfile::Builder::new().prefix("isolet-escape-").tempdir()?;
         for name in ["mounted", "secret"] {
             fs::create_dir(directory.path().join(name))?;
@@ -108,7 +111,7 @@ impl Flags {
             .stderr(Stdio::null())
             .spawn()?;
         let connections = Arc::<AtomicUsize>::default();
-        let abstract_name = format!("isolet-escape-{}", random());
+        let abstract_name = format!("isolet-escape-{}", random()?);
         let port = serve(&flag(Kind::Server), &abstract_name, &connections)?;
         Ok(Self { secrets, directory, process, port, abstract_name, connections })
     }
@@ -181,25 +184,30 @@ impl Drop for Flags {
 }
 
 /// Returns 32 digits that nobody knows.
-fn random() -> String {
+fn random() -> io::Result<String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_or_else(|_| String::new(), |()| hex(&bytes))
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(hex(&bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = |byte: &u8| {
+        [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
+    };
+    bytes.iter().flat_map(digits).collect()
 }
 
 /// Returns how a program may print a secret, apart from base64.
 fn forms(secret: &str) -> Vec<String> {
     let reversed: String = secret.chars().rev().collect();
-    let numbers = |bytes: &[u8]| bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(",");
-    let escaped: String = secret.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+    let list = |between: &str, form: fn(u8) -> String| {
+        secret.bytes().map(form).collect::<Vec<_>>().join(between)
+    };
     vec![
         hex(secret.as_bytes()),
         hex(reversed.as_bytes()),
-        numbers(secret.as_bytes()),
-        escaped,
+        list(",", |byte| byte.to_string()),
+        list("", |byte| format!("\\x{byte:02x}")),
         secret.to_owned(),
         reversed,
     ]

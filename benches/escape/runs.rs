@@ -25,6 +25,9 @@ const TIME: Duration = Duration::from_secs(5);
 /// How long a host may take for one program.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// How long the output of a host that was killed may take to come.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
 /// The test of the library that is a worker in which native code runs.
 const NATIVE: &str = "worker::child::serve::taken_over::start";
 
@@ -137,17 +140,21 @@ fn end(mut host: Child) -> Result<(Vec<u8>, String)> {
     thread::spawn(move || other.send(read_all(&mut errors)));
     let until = Instant::now() + PATIENCE;
     let mut printed = Vec::new();
+    let mut is_late = false;
     for _ in 0..2 {
-        match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(bytes) => printed.extend(bytes),
-            Err(_) => {
-                host.kill()?;
-                host.wait()?;
-                return Ok((printed, "the host answered no longer".to_owned()));
-            }
-        }
+        let left = until.saturating_duration_since(Instant::now());
+        let bytes = receiver.recv_timeout(left).or_else(|_| {
+            is_late = true;
+            // Its output ends with it, and counts.
+            let _ = host.kill();
+            receiver.recv_timeout(LAST_WORDS)
+        });
+        printed.extend(bytes.unwrap_or_default());
     }
     let status = host.wait()?;
+    if is_late {
+        return Ok((printed, "the host answered no longer".to_owned()));
+    }
     let ended = match (status.signal(), status.code()) {
         (Some(signal), _) => format!("the host ended by signal {signal}"),
         (None, code) => format!("the host ended with status {}", code.unwrap_or(-1)),

@@ -35,9 +35,9 @@ read it, in both isolations. Otherwise the command fails.
 A worker is the first layer, V8 and isolet's operations, inside the second one, the
 [lockdown](security.md#a-worker) of the process. To show the second layer alone, native code takes
 the place of V8 in a worker of a real session: a build for tests only, whose worker locks itself
-down by the same code, and has the same descriptors, the same memory and the same parent. Each
-attempt has a worker of its own. It makes system calls (`native: …`), or sends the parent frames
-that no interpreter would send (`frames: …`).
+down by the same code, and has the same sockets, memory for output and parent. Each attempt has a
+worker of its own. It makes system calls (`native: …`), or sends the parent frames that no
+interpreter would send (`frames: …`).
 
 Attempts that only read are also made **without the lockdown**, in the same worker. What they read
 then shows that they would work.
@@ -56,7 +56,7 @@ pub(super) fn page(rows: &[Row]) -> String {
          descriptions, to what a guest of an interpreter can try:\n\n\
          * SandboxEscapeBench (arXiv 2603.02277): 18 of orchestration, engine, runtime and kernel;\n\
          * SandboxBench of Inspect Evals: 15 of escape, exfiltration and discovery;\n\
-         * RUSTSEC-2026-0085 to 0096, and later advisories about WebAssembly engines, by class;\n\
+         * RUSTSEC-2026-0085 to 0096, and later advisories about WebAssembly engines;\n\
          * published escapes from Pyodide, vm2, DSPy and others.\n",
     );
     let mut kinds: Vec<&str> = Vec::new();
@@ -87,15 +87,7 @@ fn summary(text: &mut String, rows: &[Row]) {
         "| | programs | flags read | server reached | files changed | hosts ended |\n\
          |-|-|-|-|-|-|\n",
     );
-    let columns = [
-        (Column::Thread, "isolation `thread`"),
-        (Column::Process, "isolation `process`: both layers"),
-        (Column::Native, "native code in the worker: the second layer alone"),
-        (Column::Unconfined, "the same without the lockdown: no layer"),
-    ];
-    for (column, title) in columns {
-        let rows: Vec<&Row> =
-            rows.iter().filter(|row| row.column == column && !row.is_control()).collect();
+    let mut row = |title: &str, rows: &[&Row]| {
         let reached = |what: &str| {
             let all = rows.iter().flat_map(|row| &row.reached);
             all.filter(|reached| reached.starts_with(what)).count()
@@ -104,7 +96,19 @@ fn summary(text: &mut String, rows: &[Row]) {
         let ended = rows.iter().filter(|row| row.has_ended_its_host()).count();
         let count = rows.len();
         let _ = writeln!(text, "| {title} | {count} | {flags} | {server} | {files} | {ended} |");
+    };
+    let columns = [
+        (Column::Thread, "isolation `thread`"),
+        (Column::Process, "isolation `process`: both layers"),
+        (Column::Native, "native code in the worker: the second layer alone"),
+        (Column::Unconfined, "the same without the lockdown: no layer"),
+    ];
+    for (column, title) in columns {
+        let of_column = |row: &&Row| row.column == column && !row.is_control();
+        row(title, &rows.iter().filter(of_column).collect::<Vec<_>>());
     }
+    let controls: Vec<&Row> = rows.iter().filter(|row| row.is_control()).collect();
+    row("the control, in both isolations", &controls);
 }
 
 /// Writes a row for each program of a kind.
