@@ -21,43 +21,70 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
     attempt(
         "frames: paths out of a mount",
         "Opens the flag's file beneath every mount, by paths that lead out of it.",
-        open_outside,
+        |taken| {
+            open_outside(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: links out of a mount",
         "Makes links to the flag's file, moves them, and reads through them.",
-        link_outside,
+        |taken| {
+            link_outside(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: numbers of open files",
         "Reads open files by numbers that the host has not given to it.",
-        read_numbers,
+        |taken| {
+            read_numbers(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: changes outside of a mount",
         "Renames, removes, truncates and makes files outside of the mount.",
-        change_outside,
+        |taken| {
+            change_outside(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: requests to the server",
         "Asks the host to request the flag from the server, in every form.",
-        ask_server,
+        |taken| {
+            ask_server(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: exchanges of others",
         "Reads and sends by numbers of exchanges that are another session's.",
-        read_exchanges,
+        |taken| {
+            read_exchanges(taken);
+            Ok(())
+        },
     ),
-    attempt("frames: tools of others", "Calls tools that the session was not given.", call_tools),
+    attempt("frames: tools of others", "Calls tools that the session was not given.", |taken| {
+        call_tools(taken);
+        Ok(())
+    }),
     attempt(
         "frames: packages and libraries",
         "Has the host load the flag's file as a package or a library.",
-        load_libraries,
+        |taken| {
+            load_libraries(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: saved sessions",
         "Reads and writes saved sessions that nobody has asked for.",
-        read_saved,
+        |taken| {
+            read_saved(taken);
+            Ok(())
+        },
     ),
     attempt(
         "frames: standard input",
@@ -90,7 +117,8 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
             // What the parent reads is what is there when it comes to it.
             taken.ring[END].store(u64::MAX, Ordering::SeqCst);
             taken.host.tell(&FromWorker::Output { to: u64::MAX })?;
-            wait_to_be_killed()
+            wait_to_be_killed();
+            Ok(())
         },
     ),
     attempt(
@@ -104,7 +132,8 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
             }
             taken.ring[END].store(CAPACITY, Ordering::SeqCst);
             taken.host.tell(&FromWorker::Output { to: CAPACITY })?;
-            wait_to_be_killed()
+            wait_to_be_killed();
+            Ok(())
         },
     ),
     attempt(
@@ -132,7 +161,8 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
             taken.host.tell(&FromWorker::Ready { version: &version, report })?;
             taken.host.tell(&FromWorker::NotForked(0))?;
             taken.host.tell(&FromWorker::NotReady("not so"))?;
-            wait_to_be_killed()
+            wait_to_be_killed();
+            Ok(())
         },
     ),
     attempt(
@@ -160,9 +190,8 @@ const fn attempt(
 }
 
 /// Writes nothing more for a moment, so that the parent sees what was written.
-fn wait_to_be_killed() -> io::Result<()> {
+fn wait_to_be_killed() {
     std::thread::sleep(Duration::from_secs(1));
-    Ok(())
 }
 
 /// Returns paths that may lead to the flag's file.
@@ -190,13 +219,13 @@ fn try_file(taken: &TakenOver, request: FileRequest<'_>) {
     if let HostReply::File(Ok(FileReply::File(file))) = reply {
         let mut bytes = vec![0; 4096];
         let read = taken.host.read_file(file, 0, &mut bytes);
-        taken.say(&read);
+        taken.say(read);
         taken.give(&bytes);
     }
     taken.say(reply);
 }
 
-fn open_outside(taken: &TakenOver) -> io::Result<()> {
+fn open_outside(taken: &TakenOver) {
     let flags = OpenFlags { read: true, ..OpenFlags::default() };
     for mount in MOUNTS {
         for path in paths(taken) {
@@ -206,10 +235,9 @@ fn open_outside(taken: &TakenOver) -> io::Result<()> {
             try_file(taken, FileRequest::ReadLink { mount, path: &path });
         }
     }
-    Ok(())
 }
 
-fn link_outside(taken: &TakenOver) -> io::Result<()> {
+fn link_outside(taken: &TakenOver) {
     let flags = OpenFlags { read: true, ..OpenFlags::default() };
     try_file(taken, FileRequest::MakeDirectory { mount: 0, path: "a", mode: 0o777 });
     for target in paths(taken) {
@@ -222,10 +250,9 @@ fn link_outside(taken: &TakenOver) -> io::Result<()> {
             try_file(taken, FileRequest::Remove { mount: 0, path: "moved" });
         }
     }
-    Ok(())
 }
 
-fn read_numbers(taken: &TakenOver) -> io::Result<()> {
+fn read_numbers(taken: &TakenOver) {
     let numbers = (0..2000).chain([1 << 16, 1 << 31, u32::MAX]);
     for file in numbers {
         let mut bytes = vec![0; 256];
@@ -233,10 +260,9 @@ fn read_numbers(taken: &TakenOver) -> io::Result<()> {
             taken.give(&bytes);
         }
     }
-    Ok(())
 }
 
-fn change_outside(taken: &TakenOver) -> io::Result<()> {
+fn change_outside(taken: &TakenOver) {
     let flags = OpenFlags { write: true, create: true, truncate: true, ..OpenFlags::default() };
     for path in paths(taken) {
         let path = path.as_str();
@@ -252,7 +278,6 @@ fn change_outside(taken: &TakenOver) -> io::Result<()> {
             FileRequest::MakeDirectory { mount: 0, path: &format!("{path}x"), mode: 0o777 },
         );
     }
-    Ok(())
 }
 
 /// Gives what the host sends in the next half second.
@@ -270,7 +295,7 @@ fn give_answers(taken: &TakenOver) {
     }
 }
 
-fn ask_server(taken: &TakenOver) -> io::Result<()> {
+fn ask_server(taken: &TakenOver) {
     let port = taken.target.port;
     let urls = [
         format!("http://127.0.0.1:{port}/"),
@@ -299,10 +324,9 @@ fn ask_server(taken: &TakenOver) -> io::Result<()> {
             .call(HostRequest::NetStart { call, request: NetRequest::Connect { host, port } });
     }
     give_answers(taken);
-    Ok(())
 }
 
-fn read_exchanges(taken: &TakenOver) -> io::Result<()> {
+fn read_exchanges(taken: &TakenOver) {
     for exchange in (0..50).chain([u32::MAX]) {
         let call = 1000 + exchange % 1000;
         taken.host.call(HostRequest::NetRead { call, exchange, max: 1 << 20 });
@@ -310,10 +334,9 @@ fn read_exchanges(taken: &TakenOver) -> io::Result<()> {
         taken.host.call(HostRequest::CancelCall(exchange));
     }
     give_answers(taken);
-    Ok(())
 }
 
-fn call_tools(taken: &TakenOver) -> io::Result<()> {
+fn call_tools(taken: &TakenOver) {
     let long = "x".repeat(100_000);
     let tools = [
         "memory",
@@ -330,10 +353,9 @@ fn call_tools(taken: &TakenOver) -> io::Result<()> {
     }
     taken.say(taken.host.call(HostRequest::Submit { form: 0, fields: b"{0" }));
     give_answers(taken);
-    Ok(())
 }
 
-fn load_libraries(taken: &TakenOver) -> io::Result<()> {
+fn load_libraries(taken: &TakenOver) {
     let file = taken.target.file.as_str();
     for (call, module) in (1..).zip([file, "../secret/flag", "os", "--index-url=http://127.0.0.1"])
     {
@@ -342,15 +364,13 @@ fn load_libraries(taken: &TakenOver) -> io::Result<()> {
     }
     taken.say(taken.host.call(HostRequest::VerifyModule(b"\0asm\x01\0\0\0")));
     give_answers(taken);
-    Ok(())
 }
 
-fn read_saved(taken: &TakenOver) -> io::Result<()> {
+fn read_saved(taken: &TakenOver) {
     for offset in [0, 1 << 20, u64::MAX] {
         taken.say(taken.host.call(HostRequest::SavedPart { offset, max: 1 << 20 }));
     }
     taken.say(taken.host.call(HostRequest::Saved(&[0; 4096])));
     taken.host.call(HostRequest::SaveRefused("no"));
     taken.host.call(HostRequest::Image(&[0; 4096]));
-    Ok(())
 }

@@ -65,7 +65,10 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         "native: the host's memory by a call",
         "Copies the memory of the host by `process_vm_readv`.",
         TRACED,
-        |taken| search_by_call(taken, taken.target.host),
+        |taken| {
+            search_by_call(taken, taken.target.host);
+            Ok(())
+        },
     ),
     reads(
         SESSIONS,
@@ -79,7 +82,10 @@ pub(super) const ATTEMPTS: &[Attempt] = &[
         "native: another session's memory by a call",
         "Copies the memory of another session's worker by `process_vm_readv`.",
         TRACED,
-        |taken| search_by_call(taken, taken.target.worker),
+        |taken| {
+            search_by_call(taken, taken.target.worker);
+            Ok(())
+        },
     ),
     harms(MEMORY, "native: a debugger", "Attaches to the host as a debugger.", TRACED, |taken| {
         let attach = c_long::from(libc::PTRACE_ATTACH);
@@ -281,7 +287,7 @@ fn search_file(taken: &TakenOver, process: u32) -> io::Result<()> {
 }
 
 /// Searches the memory of a process by a call: where the kernel lists it, or where it often is.
-fn search_by_call(taken: &TakenOver, process: u32) -> io::Result<()> {
+fn search_by_call(taken: &TakenOver, process: u32) {
     let usual = vec![(0x5555_5555_0000, 0x5555_5575_0000), (0x7fff_f000_0000, 0x7fff_f010_0000)];
     let mut piece = vec![0; 1 << 20];
     for (start, end) in mappings(process).unwrap_or(usual) {
@@ -294,5 +300,4 @@ fn search_by_call(taken: &TakenOver, process: u32) -> io::Result<()> {
             }
         }
     }
-    Ok(())
 }
