@@ -54,7 +54,7 @@ pub(super) fn page(rows: &[Row]) -> String {
          ## Sources\n\n\
          Public lists presume a shell in a container. Their scenarios are translated, by their\n\
          descriptions, to what a guest of an interpreter can try:\n\n\
-         * SandboxEscapeBench (arXiv 2603.02277): 18 of orchestration, engine, runtime and kernel;\n\
+         * SandboxEscapeBench (arXiv 2603.02277): 18 of orchestration, runtime and kernel;\n\
          * SandboxBench of Inspect Evals: 15 of escape, exfiltration and discovery;\n\
          * RUSTSEC-2026-0085 to 0096, and later advisories about WebAssembly engines;\n\
          * published escapes from Pyodide, vm2, DSPy and others.\n",
