@@ -38,7 +38,11 @@ fn reached(test: &str, programs: Vec<Program>, allowed: Allowed) -> Option<Vec<R
         allowed,
         programs: programs.collect(),
         worker: None,
-        time: Duration::from_secs(1),
+        time: match allowed {
+            Allowed::Nothing => Duration::from_secs(1),
+            // It has to come to its end, also on a busy machine.
+            Allowed::Everything => Duration::from_mins(1),
+        },
     };
     let path = scratch.file("request.json", request.to_json(&flags).to_string());
     let output = in_child(&test, |command| {
@@ -81,6 +85,7 @@ fn programs_that_may_read_the_flags_are_found_to_have_read_them() {
         for kind in Kind::ALL {
             assert!(reached.contains(&Reached::Flag(kind)), "{kind:?}: {reached:?}");
         }
-        assert!(reached.contains(&Reached::Server(1)), "{reached:?}");
+        let is_server = |reached: &Reached| matches!(reached, Reached::Server(_));
+        assert!(reached.iter().any(is_server), "{reached:?}");
     }
 }
