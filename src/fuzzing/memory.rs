@@ -7,15 +7,15 @@ static ALLOCATOR: PeakAlloc = PeakAlloc;
 
 /// Bytes that a piece of work allocated.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Used {
+pub struct Used {
     /// The most that it had at once.
-    pub(crate) peak: usize,
+    pub peak: usize,
     /// What it left behind, its result for the most part.
-    pub(crate) kept: usize,
+    pub kept: usize,
 }
 
 /// Does the work and says what it took. Nothing else runs meanwhile: the targets have one thread.
-pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, Used) {
+pub fn measured<T>(work: impl FnOnce() -> T) -> (T, Used) {
     let before = ALLOCATOR.current_usage();
     ALLOCATOR.reset_peak_usage();
     let result = work();

@@ -206,6 +206,14 @@ impl Resolve for Answers {
     }
 }
 
+/// Returns the checked target of a URL if everything may be reached and all names have this
+/// address.
+pub(super) fn target(url: &str, address: IpAddr) -> Option<CheckedTarget> {
+    let mut policy = NetPolicy::default();
+    policy.dangerous_allow_all();
+    ask(&policy, &Answers::new(&[address]), url).ok()
+}
+
 fn ask(policy: &NetPolicy, resolver: &dyn Resolve, url: &str) -> Result<CheckedTarget, Denial> {
     thread_local! {
         static RUNTIME: std::io::Result<tokio::runtime::Runtime> =

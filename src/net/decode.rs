@@ -11,7 +11,7 @@ use hyper::header::{self, HeaderMap};
 const STEP: usize = 1024;
 
 /// The decompressor of one body.
-pub(super) enum Decoder {
+pub(crate) enum Decoder {
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
     /// `deflate`: zlib according to the standard, raw DEFLATE from some servers.
     Deflate(Deflate),
@@ -20,7 +20,7 @@ pub(super) enum Decoder {
 impl Decoder {
     /// Makes the decoder for a response's encoding; `None` if the response has none or an unknown
     /// one.
-    pub(super) fn new(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn new(headers: &HeaderMap) -> Option<Self> {
         let mut codings = headers.get_all(header::CONTENT_ENCODING).iter();
         let coding = codings.next()?.to_str().ok()?.trim().to_ascii_lowercase();
         match coding.as_str() {
@@ -32,7 +32,7 @@ impl Decoder {
     }
 
     /// Decompresses part of `raw`, at least one byte.
-    pub(super) fn step(&mut self, raw: &mut Bytes) -> io::Result<Bytes> {
+    pub(crate) fn step(&mut self, raw: &mut Bytes) -> io::Result<Bytes> {
         match self {
             Self::Gzip(decoder) => {
                 let piece = raw.split_to(raw.len().min(STEP));
@@ -44,7 +44,7 @@ impl Decoder {
     }
 
     /// Ends the body and returns the remaining output. Fails if the compressed data is incomplete.
-    pub(super) fn finish(&mut self) -> io::Result<Bytes> {
+    pub(crate) fn finish(&mut self) -> io::Result<Bytes> {
         match self {
             Self::Gzip(decoder) => {
                 decoder.try_finish()?;
@@ -57,7 +57,7 @@ impl Decoder {
 }
 
 #[derive(Default)]
-pub(super) struct Deflate {
+pub(crate) struct Deflate {
     inner: Option<Decompress>,
     /// The first byte of the body. One byte is not enough to distinguish zlib from raw DEFLATE.
     first: Option<u8>,

@@ -9,19 +9,19 @@ use super::error::NetError;
 use super::target::CheckedTarget;
 
 /// One request of an exchange: the first, or one caused by a redirect.
-pub(super) struct Hop {
-    pub(super) method: Method,
-    pub(super) url: String,
-    pub(super) headers: HeaderMap,
-    pub(super) payload: Payload,
+pub(crate) struct Hop {
+    pub(crate) method: Method,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) payload: Payload,
     /// The number of redirects before it.
-    pub(super) count: u32,
+    pub(crate) count: u32,
     /// Set once https was used, after which http is not allowed.
-    pub(super) secure: bool,
+    pub(crate) secure: bool,
 }
 
 /// Returns the target of a redirect; `None` if the response is not one.
-pub(super) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
+pub(crate) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&HeaderValue> {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
         .then(|| headers.get(header::LOCATION))
         .flatten()
@@ -29,7 +29,7 @@ pub(super) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&Heade
 
 impl Hop {
     /// Turns this hop into the request that a redirect asks for. It still has to be decided.
-    pub(super) fn follow(
+    pub(crate) fn follow(
         &mut self,
         from: &CheckedTarget,
         status: StatusCode,
@@ -84,7 +84,7 @@ impl Hop {
 
     /// Returns the headers to send with this hop, without those that the host injects for its
     /// origin.
-    pub(super) fn wire_headers(&self, target: &CheckedTarget) -> Result<HeaderMap, NetError> {
+    pub(crate) fn wire_headers(&self, target: &CheckedTarget) -> Result<HeaderMap, NetError> {
         let mut headers = self.headers.clone();
         let usual = if target.is_https() { 443 } else { 80 };
         let host = if target.port() == usual { target.host().to_string() } else { target.server() };

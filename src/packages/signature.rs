@@ -12,19 +12,19 @@ use super::wasm::{Module, number, put_number};
 
 /// Numbers with names, of one module.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbers {
+pub(crate) struct Numbers {
     named: HashMap<String, u32>,
 }
 
 /// What is to be in a place.
 #[derive(Debug)]
-pub(super) struct Change {
-    pub(super) place: Range<usize>,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Change {
+    pub(crate) place: Range<usize>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
-pub(super) struct Signature {
+pub(crate) struct Signature {
     tokens: Vec<Token>,
     /// What it begins with.
     start: Vec<u8>,
@@ -34,7 +34,7 @@ pub(super) struct Signature {
 
 /// What comes for a part of a signature.
 #[derive(Debug)]
-pub(super) struct Written(Vec<Token>);
+pub(crate) struct Written(Vec<Token>);
 
 #[derive(Debug)]
 enum Token {
@@ -44,7 +44,7 @@ enum Token {
 
 impl Numbers {
     /// Knows the functions that a module imports.
-    pub(super) fn of(module: &Module<'_>) -> Self {
+    pub(crate) fn of(module: &Module<'_>) -> Self {
         let mut numbers = Self::default();
         for (function, name) in (0..).zip(module.imports()) {
             numbers.named.entry(name.clone()).or_insert(function);
@@ -52,7 +52,7 @@ impl Numbers {
         numbers
     }
 
-    pub(super) fn insert(&mut self, name: &str, number: u32) {
+    pub(crate) fn insert(&mut self, name: &str, number: u32) {
         self.named.insert(name.to_owned(), number);
     }
 }
@@ -83,7 +83,7 @@ impl FromStr for Written {
 
 impl Written {
     /// Returns the bytes, if all names have numbers.
-    pub(super) fn bytes(&self, numbers: &Numbers) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self, numbers: &Numbers) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         for token in &self.0 {
             match token {
@@ -128,13 +128,13 @@ impl FromStr for Signature {
 
 impl Signature {
     #[cfg(test)]
-    pub(super) fn has_span(&self) -> bool {
+    pub(crate) fn has_span(&self) -> bool {
         self.span.is_some()
     }
 
     /// Returns the only place with this signature, and adds the numbers that are there. It is the
     /// part that changes, if there is one.
-    pub(super) fn find(&self, bytes: &[u8], numbers: &mut Numbers) -> Option<Range<usize>> {
+    pub(crate) fn find(&self, bytes: &[u8], numbers: &mut Numbers) -> Option<Range<usize>> {
         let start = memchr::memmem::Finder::new(&self.start);
         let (mut only, mut from) = (None, 0);
         // Occurrences of the start may overlap.

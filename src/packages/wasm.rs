@@ -17,7 +17,7 @@ const MAX_FUNCTIONS: usize = 100_000;
 
 /// A module as it is in a file.
 #[derive(Debug)]
-pub(super) struct Module<'a> {
+pub(crate) struct Module<'a> {
     bytes: &'a [u8],
     /// The names of imported functions, which come first among all.
     imports: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Module<'a> {
 }
 
 impl<'a> Module<'a> {
-    pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
+    pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, String> {
         let mut module = Self {
             bytes,
             imports: Vec::new(),
@@ -77,12 +77,12 @@ impl<'a> Module<'a> {
         Ok(())
     }
 
-    pub(super) fn imports(&self) -> &[String] {
+    pub(crate) fn imports(&self) -> &[String] {
         &self.imports
     }
 
     /// Returns the number of the function that contains this place.
-    pub(super) fn function_at(&self, place: usize) -> Option<u32> {
+    pub(crate) fn function_at(&self, place: usize) -> Option<u32> {
         let index = self.functions.iter().position(|function| function.contains(&place))?;
         u32::try_from(self.imports.len() + index).ok()
     }
@@ -92,7 +92,7 @@ impl<'a> Module<'a> {
     /// # Errors
     ///
     /// Fails if changes overlap, or one outside of functions changes the length.
-    pub(super) fn with(&self, mut changes: Vec<Change>) -> Result<Vec<u8>, String> {
+    pub(crate) fn with(&self, mut changes: Vec<Change>) -> Result<Vec<u8>, String> {
         changes.sort_by_key(|change| change.place.start);
         let misplaced =
             |change: &Change| format!("a change at {} is misplaced", change.place.start);
@@ -152,7 +152,7 @@ fn length<T>(of: &[T]) -> Result<u32, String> {
 }
 
 /// Returns the number that begins here, and where it ends. Of a signed one it is the bits.
-pub(super) fn number(bytes: &[u8], mut at: usize) -> Option<(u32, usize)> {
+pub(crate) fn number(bytes: &[u8], mut at: usize) -> Option<(u32, usize)> {
     let mut value = 0;
     for shift in (0..35).step_by(7) {
         let byte = *bytes.get(at)?;
@@ -166,7 +166,7 @@ pub(super) fn number(bytes: &[u8], mut at: usize) -> Option<(u32, usize)> {
 }
 
 /// Writes a number in as few bytes as it takes.
-pub(super) fn put_number(mut number: u32, into: &mut Vec<u8>) {
+pub(crate) fn put_number(mut number: u32, into: &mut Vec<u8>) {
     loop {
         let byte = u8::try_from(number & 0x7f).unwrap_or_default();
         number >>= 7;

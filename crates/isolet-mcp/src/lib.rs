@@ -50,6 +50,9 @@ pub mod server;
 
 mod auto_traits;
 mod config;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod hub;
 mod support;
 #[cfg(test)]

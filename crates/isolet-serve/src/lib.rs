@@ -29,6 +29,9 @@ pub mod http;
 pub mod stdio;
 
 mod ending;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod parent;
 mod wire;
 

@@ -14,7 +14,7 @@ const REFUSAL_CHARS: usize = 1000;
 ///
 /// Python's own function object has already bound them. Arguments in any other form come from a
 /// guest that bypassed it.
-pub(super) fn bind(spec: &ToolSpec, arguments: Value) -> Result<Value, ToolError> {
+pub(crate) fn bind(spec: &ToolSpec, arguments: Value) -> Result<Value, ToolError> {
     let bound = bound(spec, arguments);
     bound.map_err(|reason| {
         let text = format!("{}() {reason}", spec.name);

@@ -1,6 +1,6 @@
 //! Tools: host functions that the guest's Python calls as if they were its own.
 
-mod bind;
+pub(crate) mod bind;
 mod calls;
 mod context;
 mod host;

@@ -14,7 +14,7 @@ use rustix::net::{
 const DESCRIPTORS: usize = 3;
 
 /// The length of a record, in bytes: its kind, the number of the worker, a status.
-const BYTES: usize = 1 + size_of::<u64>() + size_of::<i32>();
+pub(crate) const BYTES: usize = 1 + size_of::<u64>() + size_of::<i32>();
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
@@ -32,7 +32,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    fn encode(self) -> [u8; BYTES] {
+    pub(crate) fn encode(self) -> [u8; BYTES] {
         let (kind, number, status) = match self {
             Self::Ready => (0, 0, 0),
             Self::Fork(number) => (1, number, 0),
@@ -46,7 +46,7 @@ impl Record {
         bytes
     }
 
-    fn decode(bytes: [u8; BYTES]) -> Option<Self> {
+    pub(crate) fn decode(bytes: [u8; BYTES]) -> Option<Self> {
         let [kind, rest @ ..] = bytes;
         let (number, rest) = rest.split_first_chunk()?;
         let (number, status) = (u64::from_le_bytes(*number), rest.first_chunk()?);

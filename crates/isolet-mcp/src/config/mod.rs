@@ -3,6 +3,8 @@
 mod accepted;
 mod codex;
 mod environment;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod import;
 mod jsonc;
 mod read;

@@ -4,6 +4,8 @@
 
 mod approvals;
 mod arguments;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod handler;
 mod http;
 mod incoming;

@@ -5,6 +5,8 @@ mod answers;
 mod catalogue;
 mod child;
 mod connection;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod http;
 mod lines;
 mod sse;

@@ -102,8 +102,9 @@ fn answers(
                         Ok(None) => under.lines = None,
                         Err(problem) => {
                             // Later lines cannot be delimited any more.
-                            let begun = under.lines.take().map(|lines| lines.read);
-                            let id = message_id(Outline::of(&begun.unwrap_or_default()));
+                            let begun = under.lines.take();
+                            let begun = begun.as_ref().map(|lines| lines.arrived.rest());
+                            let id = message_id(Outline::of(begun.unwrap_or_default()));
                             return Some((Ok(answered(id, Err(problem))), under));
                         }
                     },
@@ -133,7 +134,7 @@ async fn answer(node: Arc<Node>, tenant: Arc<Tenant>, line: Vec<u8>) -> Bytes {
 }
 
 /// Splits a line into its id and its request.
-fn split(item: Value) -> (Value, Result<RunOnceRequest, Problem>) {
+pub(super) fn split(item: Value) -> (Value, Result<RunOnceRequest, Problem>) {
     let Value::Dict(mut fields) = item else {
         return (Value::None, Err(Problem::unreadable("the line has to be an object")));
     };
@@ -168,16 +169,14 @@ fn answered(id: Value, ran: Result<Execution, Problem>) -> Bytes {
 /// The lines of a request's body.
 struct Lines {
     chunks: axum::body::BodyDataStream,
-    read: Vec<u8>,
-    /// The number of bytes already searched for the end of a line.
-    searched: usize,
+    arrived: Arrived,
     /// Charges bytes that are not a whole line yet.
     transfer: Transfer,
 }
 
 impl Lines {
     fn of(body: Body, transfer: Transfer) -> Self {
-        Self { chunks: body.into_data_stream(), read: Vec::new(), searched: 0, transfer }
+        Self { chunks: body.into_data_stream(), arrived: Arrived::default(), transfer }
     }
 
     /// Returns the next non-empty line; `None` after the last one.
@@ -185,31 +184,64 @@ impl Lines {
     /// Cancel safe.
     async fn next(&mut self) -> Result<Option<Vec<u8>>, Problem> {
         loop {
-            let found = self.read[self.searched..].iter().position(|byte| *byte == b'\n');
-            if let Some(at) = found {
-                let rest = self.read.split_off(self.searched + at + 1);
-                let line = std::mem::replace(&mut self.read, rest);
+            if let Some(line) = self.arrived.next_line() {
                 self.transfer.charge().give_back(line.len() as u64);
-                self.searched = 0;
                 if !line.trim_ascii().is_empty() {
                     return Ok(Some(line));
                 }
                 continue;
             }
-            self.searched = self.read.len();
-            if self.read.len() > MAX_BODY_BYTES {
+            if self.arrived.rest().len() > MAX_BODY_BYTES {
                 return Err(Problem::too_large(MAX_BODY_BYTES));
             }
             match self.chunks.next().await {
-                Some(Ok(chunk)) => self.read.extend_from_slice(&chunk),
+                Some(Ok(chunk)) => self.arrived.push(&chunk),
                 Some(Err(error)) => return Err(transfer::problem(&error)),
                 None => {
-                    let line = std::mem::take(&mut self.read);
+                    let line = self.arrived.rest().to_vec();
+                    self.arrived = Arrived::default();
                     self.transfer.charge().clear();
-                    self.searched = 0;
                     return Ok(Some(line).filter(|line| !line.trim_ascii().is_empty()));
                 }
             }
         }
+    }
+}
+
+/// The bytes that have arrived of a body of lines.
+#[derive(Default)]
+pub(super) struct Arrived {
+    read: Vec<u8>,
+    /// Where the next line begins. The bytes before it go with the next chunk and not with each
+    /// line, so that many short lines take time in proportion to their bytes.
+    start: usize,
+    /// Up to where no line ends.
+    searched: usize,
+}
+
+impl Arrived {
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        self.read.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        self.read.extend_from_slice(chunk);
+    }
+
+    /// Takes the next line with its end, if all of it has arrived.
+    pub(super) fn next_line(&mut self) -> Option<Vec<u8>> {
+        let length = self.read[self.searched..].iter().position(|byte| *byte == b'\n');
+        let Some(length) = length else {
+            self.searched = self.read.len();
+            return None;
+        };
+        let end = self.searched + length + 1;
+        let line = self.read[self.start..end].to_vec();
+        (self.start, self.searched) = (end, end);
+        Some(line)
+    }
+
+    /// Returns the bytes after the last whole line.
+    pub(super) fn rest(&self) -> &[u8] {
+        &self.read[self.start..]
     }
 }

@@ -11,6 +11,8 @@ mod credentials;
 mod e2b;
 mod execute;
 mod exits;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod lenient;
 mod meter;
 mod nemo_skills;

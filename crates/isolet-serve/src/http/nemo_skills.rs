@@ -36,7 +36,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 }
 
 #[derive(Deserialize)]
-struct ExecuteRequest {
+pub(super) struct ExecuteRequest {
     generated_code: String,
     #[serde(default)]
     std_input: String,

@@ -229,7 +229,7 @@ impl From<Event> for EventMessage {
 /// The value that a tool has returned, or the exception that it has raised.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct ToolResult {
+pub(super) struct ToolResult {
     #[serde(default)]
     #[schema(value_type = serde_json::Value)]
     value: Value,

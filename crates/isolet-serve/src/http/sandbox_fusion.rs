@@ -54,7 +54,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 }
 
 #[derive(Deserialize)]
-struct RunCodeRequest {
+pub(super) struct RunCodeRequest {
     code: String,
     language: String,
     #[serde(default)]
@@ -70,7 +70,7 @@ struct RunCodeRequest {
 }
 
 #[derive(Deserialize)]
-struct RunJupyterRequest {
+pub(super) struct RunJupyterRequest {
     cells: Vec<String>,
     #[serde(default)]
     cell_timeout: f64,

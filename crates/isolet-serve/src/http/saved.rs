@@ -100,7 +100,7 @@ async fn fork_session(
 
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
-struct SnapshotRequest {
+pub(super) struct SnapshotRequest {
     /// The name of the snapshot.
     name: Option<String>,
 }

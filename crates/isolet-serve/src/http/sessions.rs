@@ -293,7 +293,7 @@ async fn get_variable(
 
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct VariableRequest {
+pub(super) struct VariableRequest {
     #[schema(value_type = serde_json::Value)]
     value: Value,
 }

@@ -120,7 +120,7 @@ fn named(text: &[u8]) -> Option<Value> {
 }
 
 /// A message of a client.
-struct Message {
+pub(super) struct Message {
     kind: String,
     /// The client's id of the request, repeated in its answers.
     id: Option<Value>,
@@ -132,7 +132,14 @@ impl Message {
         in_turn(text.len(), || Self::decode(text)).await
     }
 
-    fn decode(text: &[u8]) -> Result<Self, (Option<Value>, Problem)> {
+    /// Returns `true` if none of its fields is named like its kind or its id.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn has_no_head(&self) -> bool {
+        let mut fields = self.fields.as_dict().into_iter().flatten();
+        !fields.any(|(name, _)| matches!(name.as_str(), Some("type" | "id")))
+    }
+
+    pub(super) fn decode(text: &[u8]) -> Result<Self, (Option<Value>, Problem)> {
         let fields = decode(MESSAGE, text).and_then(|value| match value {
             Value::Dict(fields) => Ok(fields),
             other => {

@@ -2,6 +2,8 @@
 //! `docs/reference/protocol.md`.
 
 mod client;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 #[cfg_attr(not(target_os = "linux"), path = "gate_unsupported.rs")]
 mod gate;
 mod messages;

@@ -90,7 +90,7 @@ impl From<Raised> for RpcError {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct FileSystemRequest {
+pub(in crate::http) struct FileSystemRequest {
     path: String,
     depth: Option<u32>,
     source: String,

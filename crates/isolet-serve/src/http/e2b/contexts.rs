@@ -26,7 +26,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ContextRequest {
+pub(in crate::http) struct ContextRequest {
     cwd: Option<String>,
     language: Option<String>,
 }

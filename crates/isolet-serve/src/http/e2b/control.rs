@@ -59,7 +59,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 /// A sandbox to create. Unknown fields are ignored, because clients add fields with each version.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct SandboxRequest {
+pub(in crate::http) struct SandboxRequest {
     #[serde(rename = "templateID")]
     template_id: Option<String>,
     timeout: Option<f64>,
@@ -359,7 +359,7 @@ async fn kill(
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct SandboxChange {
+pub(in crate::http) struct SandboxChange {
     timeout: Option<f64>,
     duration: Option<f64>,
     memory: Option<bool>,

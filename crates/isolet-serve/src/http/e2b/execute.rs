@@ -25,7 +25,7 @@ use isolet_service::node::{Event, Node, Refusal, SessionLease, StreamItem};
 use isolet_support::http_server::Patient;
 
 #[derive(Deserialize)]
-struct CellRequest {
+pub(in crate::http) struct CellRequest {
     code: String,
     #[serde(default)]
     context_id: Option<String>,

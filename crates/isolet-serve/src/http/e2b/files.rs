@@ -32,7 +32,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
 }
 
 /// Returns an absolute path. Relative ones are relative to the home directory.
-pub(super) fn place(path: &str) -> String {
+pub(in crate::http) fn place(path: &str) -> String {
     let home = HOME.split('/').filter(|name| !name.is_empty());
     let mut names: Vec<&str> = if path.starts_with('/') { Vec::new() } else { home.collect() };
     for name in path.strip_prefix("~/").unwrap_or(path).split('/') {

@@ -1,11 +1,11 @@
 //! E2B's routes: its API, which creates and ends sandboxes, and the API of a sandbox, which clients
 //! address by headers. Clients raise exceptions by status: 502 means that the sandbox is gone.
 
-mod connect;
-mod contexts;
-mod control;
-mod execute;
-mod files;
+pub(super) mod connect;
+pub(super) mod contexts;
+pub(super) mod control;
+pub(super) mod execute;
+pub(super) mod files;
 mod pip;
 mod results;
 mod snapshots;

@@ -78,7 +78,7 @@ impl<S: Sync + Send> axum::extract::FromRequestParts<S> for Kind {
 }
 
 /// Why an environment refuses a message.
-enum Failed {
+pub(super) enum Failed {
     /// The message is invalid.
     Invalid(String),
     /// The message cannot be carried out.
@@ -194,7 +194,7 @@ impl Environment {
 }
 
 /// Deserialises an object.
-fn read<T: DeserializeOwned>(data: Json) -> Result<T, Failed> {
+pub(super) fn read<T: DeserializeOwned>(data: Json) -> Result<T, Failed> {
     // Serde would read a list as the fields in order.
     if !data.is_object() {
         let kind = match data {
@@ -269,7 +269,7 @@ async fn serve(
 /// A message of a client.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Message {
+pub(super) struct Message {
     #[serde(rename = "type")]
     kind: String,
     data: Option<Json>,
@@ -371,7 +371,7 @@ async fn reset(
 
 /// A step without a connection. Unknown fields are ignored.
 #[derive(Deserialize)]
-struct StepRequest {
+pub(super) struct StepRequest {
     action: Json,
     #[serde(default)]
     timeout_s: Option<f64>,
