@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::Thread;
 
 use crate::support::alarm::Alarm;
 use crate::support::spin::{self, spin};
+use crate::support::sync::{AtomicBool, Thread, thread, thread_local};
 
 /// A source of an isolate's frames. A thread reads them, except while a caller that waits for one
 /// does so itself.
@@ -54,7 +54,7 @@ struct Unpark {
 impl Unpark {
     fn new() -> Self {
         Self {
-            thread: std::thread::current(),
+            thread: thread::current(),
             woken: AtomicBool::new(false),
             alarm: Alarm::of_this_thread(),
             is_waiting: AtomicBool::new(false),
@@ -108,9 +108,9 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     loop {
         // Replaced and restored, because a polled future may call `block_on` itself.
         let polling = Polling { waker: waker.clone(), source: None };
-        let outer = POLLING.replace(Some(polling));
+        let outer = POLLING.with(|at| at.replace(Some(polling)));
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
-        let polling = POLLING.replace(outer);
+        let polling = POLLING.with(|at| at.replace(outer));
         if let Poll::Ready(value) = polled {
             return value;
         }
@@ -142,7 +142,7 @@ fn sleep(unpark: &Unpark, waker: &Waker, source: Option<&dyn PollSource>) {
         }
     }
     while !unpark.take() {
-        std::thread::park();
+        thread::park();
     }
 }
 
@@ -164,7 +164,7 @@ pub(crate) async fn with_source<T>(
 }
 
 fn offer(context: &Context<'_>, source: &Arc<dyn PollSource>) {
-    let taken = POLLING.with_borrow_mut(|polling| match polling {
+    let taken = POLLING.with(|at| match &mut *at.borrow_mut() {
         // Not if another executor is in between: it may wait in a different way.
         Some(polling) if polling.waker.will_wake(context.waker()) => {
             polling.source = Some(Arc::clone(source));

@@ -31,4 +31,5 @@ pub(crate) mod shared_file;
 pub(crate) mod shared_words;
 pub(crate) mod signals;
 pub(crate) mod spin;
+pub(crate) mod sync;
 pub(crate) mod watchdog;

@@ -5,14 +5,16 @@
 //! work ([`crate::support::block_on`]). Before it does something else, it hands reading back to the
 //! thread.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::atomic::Ordering;
 use std::task::Waker;
 
 use super::reader::{By, Progress, Reader};
 use crate::support::alarm::Alarm;
 use crate::support::block_on::PollSource;
 use crate::support::lock::lock;
+use crate::support::sync::{
+    AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, PoisonError, TryLockError,
+};
 
 /// The right to read, which the thread or a caller has.
 pub(super) struct ReaderLease {

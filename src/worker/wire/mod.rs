@@ -145,6 +145,9 @@ pub(crate) const INTERRUPTS: RawFd = 4;
 /// The descriptor at which a copy receives its memory for [output](output_ring): its highest one.
 pub(crate) const RING: RawFd = 5;
 
+/// The number of words in the memory for output: 256 KiB.
+const OUTPUT_WORDS: usize = 32 << 10;
+
 /// How many threads a copy starts, each with the parent's permission.
 pub(crate) const COPY_THREADS: u32 = 3;
 

@@ -10,15 +10,16 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use super::RING;
+use super::{OUTPUT_WORDS, RING};
 use crate::data::output::Stream;
 use crate::support::processor;
 use crate::support::shared_words::SharedWords;
+use crate::support::sync::AtomicU64;
 
-/// The number of words for records: 256 KiB.
-pub(crate) const CAPACITY: u64 = 32 << 10;
+/// The number of words for records.
+pub(crate) const CAPACITY: u64 = OUTPUT_WORDS as u64;
 
 /// How many words the worker writes before it tells the parent, which may not have looked.
 const MUCH: u64 = CAPACITY / 2;
@@ -32,7 +33,7 @@ const PARENT_PROCESSOR: usize = 32;
 pub(crate) const RECORDS: usize = 64;
 
 /// The size of the shared memory, in words.
-pub(crate) const WORDS: usize = RECORDS + 32 * 1024;
+pub(crate) const WORDS: usize = RECORDS + OUTPUT_WORDS;
 
 const WORD: usize = size_of::<u64>();
 

@@ -58,7 +58,11 @@ fn message(wire: Wire, bytes: &[u8]) {
     match message {
         Ok(Message::Wrong { number, failure }) => {
             assert_eq!(Some(number), named.map(|(_, number)| number));
-            assert!(failure.message.starts_with('`') || failure.hint.is_some() || !failure.message.is_empty());
+            assert!(
+                failure.message.starts_with('`')
+                    || failure.hint.is_some()
+                    || !failure.message.is_empty()
+            );
         }
         Ok(
             Message::Hello { number, .. }

@@ -1,0 +1,4 @@
+//! What the library has in `src/worker`.
+
+pub(crate) mod parent;
+pub(crate) mod wire;
