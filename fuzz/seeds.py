@@ -6,6 +6,8 @@ import pathlib
 import struct
 import zipfile
 
+import seeds_of_clients
+
 CORPUS = pathlib.Path(__file__).parent / "corpus"
 
 
@@ -434,7 +436,7 @@ TARGETS = {
     "wheel": WHEEL,
     "wire": WIRE,
     "output_ring": RING,
-}
+} | seeds_of_clients.TARGETS
 
 
 def main():
