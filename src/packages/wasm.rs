@@ -124,10 +124,13 @@ impl<'a> Module<'a> {
             return Err(misplaced(&change));
         }
         let mut module = Vec::with_capacity(self.bytes.len() + code.len());
-        module.extend_from_slice(self.bytes.get(..self.code_length.start).unwrap_or_default());
-        put_number(length(&code)?, &mut module);
-        let moved = module.len() + code.len();
-        module.append(&mut code);
+        // Without code, all of it is what follows the code.
+        if !self.code_length.is_empty() {
+            module.extend_from_slice(self.bytes.get(..self.code_length.start).unwrap_or_default());
+            put_number(length(&code)?, &mut module);
+            module.append(&mut code);
+        }
+        let moved = module.len();
         module.extend_from_slice(self.bytes.get(self.code.end..).unwrap_or_default());
         for change in outside {
             let start = match change.place.start {
@@ -209,6 +212,18 @@ mod tests {
         assert_eq!(again.functions.len(), 2);
         assert_eq!(again.functions[1].len(), 202);
         assert_eq!(module.with(Vec::new()).unwrap(), MODULE);
+    }
+
+    #[test]
+    fn a_module_without_code_has_its_data_changed_in_place() {
+        let (code, data) =
+            (MODULE.windows(3).position(|it| it == [CODE, 0x0a, 2]), MODULE.len() - 16);
+        let without = [&MODULE[..code.unwrap()], &MODULE[data..]].concat();
+        let module = Module::parse(&without).unwrap();
+        assert_eq!(module.with(Vec::new()).unwrap(), without);
+        let end = without.len();
+        let changed = module.with(vec![change(end - 4..end, b"atad")]).unwrap();
+        assert_eq!(changed, [&without[..end - 4], b"atad"].concat());
     }
 
     #[test]

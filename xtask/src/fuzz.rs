@@ -11,7 +11,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::{process, side_by_side};
 
-/// How long each target runs by default, in seconds.
+/// How long all targets run by default, side by side, in seconds.
+const ALL_SECONDS: usize = 60;
+
+/// The most seconds that a target runs by default.
 const SECONDS: u32 = 10;
 
 /// The compiler flags that `cargo fuzz` uses: code counts what it executes and exposes its
@@ -32,7 +35,8 @@ const LIMITS: [&str; 2] = ["-timeout=10", "-rss_limit_mb=1024"];
 /// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked {
-    seconds: u32,
+    /// How long each target runs.
+    seconds: Option<u32>,
     /// A single input to run instead of searching for others.
     input: Option<PathBuf>,
     /// The targets to run; all if empty.
@@ -49,13 +53,15 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     }
     let programs = build(process::cargo(), targets)?;
     let failed = Mutex::new(Vec::new());
-    side_by_side::each(side_by_side::processors(), targets, |_, target| {
+    let processors = side_by_side::processors();
+    let seconds = asked.seconds.unwrap_or_else(|| share(targets.len(), processors));
+    side_by_side::each(processors, targets, |_, target| {
         let program = programs.join(target).with_extension(std::env::consts::EXE_EXTENSION);
         let passed = match &asked.input {
             Some(input) => {
                 process::status(Command::new(program).args(LIMITS).arg(input))?.success()
             }
-            None => search(target, &program, asked.seconds)?,
+            None => search(target, &program, seconds)?,
         };
         if !passed {
             failed.lock().unwrap_or_else(PoisonError::into_inner).push(target.as_str());
@@ -70,9 +76,15 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// Returns how long each of this many targets runs, so that all of them together take a minute.
+fn share(targets: usize, processors: usize) -> u32 {
+    let share = ALL_SECONDS * processors / targets.max(1);
+    u32::try_from(share).unwrap_or(SECONDS).clamp(1, SECONDS)
+}
+
 impl Asked {
     fn parse(args: &[OsString]) -> Result<Self> {
-        let mut asked = Self { seconds: SECONDS, input: None, targets: Vec::new() };
+        let mut asked = Self { seconds: None, input: None, targets: Vec::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.to_str().unwrap_or_default() {
@@ -80,7 +92,7 @@ impl Asked {
                     let value = args.next().context("`--seconds` needs a number")?;
                     let number = value.to_str().and_then(|value| value.parse().ok());
                     let number = number.filter(|seconds| *seconds > 0);
-                    asked.seconds = number.context("`--seconds` needs a number above 0")?;
+                    asked.seconds = Some(number.context("`--seconds` needs a number above 0")?);
                 }
                 "--input" => {
                     let file = args.next().context("`--input` needs a file")?;
@@ -210,13 +222,19 @@ mod tests {
         let parse = |line: &str| {
             Asked::parse(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>())
         };
-        let none = Asked { seconds: SECONDS, input: None, targets: Vec::new() };
+        let none = Asked { seconds: None, input: None, targets: Vec::new() };
         assert_eq!(parse("").unwrap(), none);
-        let two = Asked { seconds: 3, input: None, targets: vec!["value".into(), "wheel".into()] };
+        let targets = vec!["value".into(), "wheel".into()];
+        let two = Asked { seconds: Some(3), input: None, targets };
         assert_eq!(parse("value --seconds 3 wheel").unwrap(), two);
         for wrong in ["--seconds", "--seconds x", "--seconds 0", "--fast", "--input"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn all_targets_take_a_minute_and_a_few_ten_seconds_each() {
+        assert_eq!((share(27, 2), share(2, 2), share(1000, 2)), (4, 10, 1));
     }
 
     #[test]

@@ -57,7 +57,7 @@ Usage: cargo xtask COMMAND
                         the Python package: `cargo xtask wheel`, then its tests by `pytest ARGS...`, and pyright
   test --trl            the Python package with TRL's trainer; installs 6 GB
   fuzz [--seconds N] [TARGET...]
-                        each fuzz target for 10 or N seconds; `--input FILE` runs just that input
+                        each fuzz target for N seconds, or all for a minute; `--input FILE` runs that
   bench [--rounds N] [--only NAME...] [--markdown FILE]
                         the same work on isolet and on its peers, as a table, 15 or N times: docs/performance.md
   bench mcp [--rounds N] [--latency MS...] [--isolet PROGRAM] [--markdown FILE]

@@ -245,3 +245,32 @@ impl Arrived {
         &self.read[self.start..]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(arrived: &mut Arrived) -> Vec<Vec<u8>> {
+        std::iter::from_fn(|| arrived.next_line()).collect()
+    }
+
+    #[test]
+    fn lines_are_the_same_however_they_arrive() {
+        let mut arrived = Arrived::default();
+        arrived.push(b"one\n\nt");
+        assert_eq!(lines(&mut arrived), [&b"one\n"[..], b"\n"]);
+        arrived.push(b"w");
+        assert!(lines(&mut arrived).is_empty());
+        arrived.push(b"o\nthree");
+        assert_eq!(lines(&mut arrived), [b"two\n"]);
+        assert_eq!(arrived.rest(), b"three");
+    }
+
+    /// With a copy of the rest for each line, this would take minutes.
+    #[test]
+    fn many_short_lines_take_time_in_proportion() {
+        let mut arrived = Arrived::default();
+        arrived.push(&vec![b'\n'; 4 << 20]);
+        assert_eq!(lines(&mut arrived).len(), 4 << 20);
+    }
+}
