@@ -1,4 +1,4 @@
-//! The model of a wake-up: a caller that waits within the poll of another wait, which somebody wakes
+//! The model of a wake-up: a caller waits within the poll of another wait, which somebody wakes
 //! meanwhile.
 
 use std::future::poll_fn;

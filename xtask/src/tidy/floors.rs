@@ -121,6 +121,7 @@ pub(super) const CRATES: &[Crate] = &[
             ("server", &["hub", "llm"]),
             ("auto_traits", &["config", "hub", "llm"]),
             ("tests", &["config", "hub"]),
+            ("fuzzing", &["config", "tool", "upstream", "server"]),
         ],
     },
     Crate {
@@ -133,6 +134,7 @@ pub(super) const CRATES: &[Crate] = &[
             ("parent", &["ending"]),
             ("stdio", &["ending", "wire", "parent"]),
             ("http", &["wire", "parent"]),
+            ("fuzzing", &["stdio", "http"]),
         ],
     },
     Crate {
