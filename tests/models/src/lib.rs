@@ -6,6 +6,7 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::unused_self,
     dead_code,
     unreachable_pub,
     reason = "for tests, with files of which the models use a part"

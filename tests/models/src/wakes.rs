@@ -47,12 +47,14 @@ pub fn wakes_are_kept() {
     block_on(poll_fn(|context| {
         let outer = happened(&events[0], context.waker());
         if !std::mem::replace(&mut has_waited, true) {
-            block_on(poll_fn(|context| match happened(&events[1], context.waker()) {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
+            block_on(poll_fn(|context| {
+                let inner = happened(&events[1], context.waker());
+                if inner { Poll::Ready(()) } else { Poll::Pending }
             }));
         }
         if outer { Poll::Ready(()) } else { Poll::Pending }
     }));
-    threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+    for thread in threads {
+        thread.join().expect("it ends");
+    }
 }
