@@ -1,8 +1,8 @@
 //! The queue of messages from a session to its isolate on another thread.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use futures_util::task::AtomicWaker;
 
 use crate::protocol::{Inbox, Message};
 use crate::support::spin::spin;
+use crate::support::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// A queue between two threads.
 #[derive(Default)]
@@ -70,6 +71,12 @@ impl Queue {
     fn is_empty(&self) -> bool {
         self.length.load(Ordering::Acquire) == 0
     }
+
+    fn take(&self, state: &mut State) -> Option<Message> {
+        let message = state.messages.pop_front();
+        self.length.store(state.messages.len(), Ordering::Release);
+        message
+    }
 }
 
 impl Inbox for Receiver {
@@ -77,10 +84,7 @@ impl Inbox for Receiver {
         if self.0.is_empty() {
             return None;
         }
-        let mut state = self.0.lock();
-        let message = state.messages.pop_front();
-        self.0.length.store(state.messages.len(), Ordering::Release);
-        message
+        self.0.take(&mut self.0.lock())
     }
 
     fn poll_take(&self, context: &mut Context<'_>) -> Poll<Option<Message>> {
@@ -88,10 +92,11 @@ impl Inbox for Receiver {
             return Poll::Ready(Some(message));
         }
         self.0.waker.register(context.waker());
-        match self.try_take() {
-            Some(message) => Poll::Ready(Some(message)),
-            None if self.0.lock().closed => Poll::Ready(None),
-            None => Poll::Pending,
+        // The end is seen together with the queue: a message may come right before it.
+        let mut state = self.0.lock();
+        match self.0.take(&mut state) {
+            None if !state.closed => Poll::Pending,
+            taken => Poll::Ready(taken),
         }
     }
 

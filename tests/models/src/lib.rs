@@ -13,11 +13,15 @@
 )]
 
 mod data;
+mod isolate;
+mod messages;
+mod protocol;
 mod ring;
 mod support;
 mod wakes;
 mod worker;
 
+pub use messages::{messages_arrive, messages_of_a_session_that_stays_arrive};
 pub use ring::output_arrives;
 pub use wakes::wakes_are_kept;
 pub use worker::parent::lease::commands_are_answered;

@@ -28,3 +28,9 @@ fn commands_are_answered_whoever_reads_and_whoever_wakes() {
 fn a_wake_up_is_kept_during_another_wait_on_the_same_thread() {
     check(isolet_models::wakes_are_kept);
 }
+
+#[test]
+fn messages_arrive_however_the_isolate_waits() {
+    check(isolet_models::messages_arrive);
+    check(isolet_models::messages_of_a_session_that_stays_arrive);
+}

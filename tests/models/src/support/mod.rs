@@ -8,7 +8,7 @@ pub(crate) mod shared_words;
 
 /// Shuttle's threads, locks and atomics.
 pub(crate) mod sync {
-    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64};
+    pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
     pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
     pub(crate) use shuttle::thread::{self, Thread};
     pub(crate) use shuttle::thread_local;
