@@ -47,7 +47,7 @@ pub fn json_text(data: &[u8]) {
 fn is_alike(ours: &Value, serdes: &serde_json::Value) {
     use serde_json::Value as Serdes;
     match (ours, serdes) {
-        (Value::None, Serdes::Null) => {}
+        (Value::None, Serdes::Null) | (Value::BigInt(_), Serdes::Number(_)) => {}
         (Value::Bool(one), Serdes::Bool(other)) => assert_eq!(one, other),
         (Value::Str(one), Serdes::String(other)) => assert_eq!(one, other),
         (Value::List(one), Serdes::Array(other)) => {
@@ -64,7 +64,6 @@ fn is_alike(ours: &Value, serdes: &serde_json::Value) {
         (Value::Int(one), Serdes::Number(other)) => {
             assert!(other.as_i64() == Some(*one) || other.as_f64() == Some(0.0), "{one} {other}");
         }
-        (Value::BigInt(_), Serdes::Number(_)) => {}
         (Value::Float(one), Serdes::Number(other)) => {
             let other = other.as_f64().unwrap_or(f64::NAN);
             assert!((one - other).abs() <= 1e-15 * one.abs(), "{one} {other}");
