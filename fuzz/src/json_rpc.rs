@@ -5,7 +5,7 @@ use isolet::fuzzing::measured;
 use isolet_support::json_rpc::{Assembly, Line, Outline, mended};
 
 /// The longest line of the checks.
-const MAX_LINE: usize = 64;
+const MAX_LINE: usize = 300;
 /// The bytes that are kept of each end of a longer one.
 const ENDS: usize = 256;
 

@@ -95,7 +95,7 @@ fn redirect(data: &[u8]) {
         for name in [header::AUTHORIZATION, header::COOKIE, header::CONTENT_TYPE] {
             hop.headers.insert(name, HeaderValue::from_static("x"));
         }
-        let before = hop.count;
+        let (before, method) = (hop.count, hop.method.clone());
         if let Err(error) = hop.follow(&from, status, to, MAX_REDIRECTS) {
             let message = error.message;
             assert!(!message.contains(['\n', '\r']), "{message:?}");
@@ -108,7 +108,8 @@ fn redirect(data: &[u8]) {
             assert!(!hop.headers.contains_key(header::AUTHORIZATION), "{url}");
             assert!(!hop.headers.contains_key(header::COOKIE), "{url}");
         }
-        if hop.method == Method::GET {
+        if hop.method != method {
+            assert_eq!(hop.method, Method::GET);
             assert!(!hop.headers.contains_key(header::CONTENT_TYPE), "{url}");
             assert_eq!(hop.payload.declared(), Some(0));
         }

@@ -198,10 +198,12 @@ pub(crate) fn failure(stderr: &str) -> Failure {
 fn without_servers(line: &str) -> String {
     const HALF_CHARS: usize = 200;
     let is_server = |word: &str| ["://", "host=", "@"].iter().any(|sign| word.contains(sign));
+    // First, so that none of them parts what is a server without it.
+    let line: String = line.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect();
     let words = line.split_whitespace();
     let words: Vec<&str> =
         words.map(|word| if is_server(word) { "(a server)" } else { word }).collect();
-    let text: Vec<char> = words.join(" ").chars().filter(|c| !c.is_control()).collect();
+    let text: Vec<char> = words.join(" ").chars().collect();
     match (text.first_chunk::<HALF_CHARS>(), text.last_chunk::<HALF_CHARS>()) {
         (Some(first), Some(last)) if text.len() > 2 * HALF_CHARS => {
             first.iter().chain(&[' ', '…', ' ']).chain(last).collect()

@@ -250,6 +250,17 @@ mod tests {
     }
 
     #[test]
+    fn a_float_is_the_nearest_one_to_its_text() {
+        for (text, float) in [
+            ("140E+242", 1.4e244),
+            ("0.1", 0.1),
+            ("-4.016089761478281e246", -4.016_089_761_478_281e246),
+        ] {
+            assert_eq!(parse(text), Ok(Value::Float(float)), "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_no_json_is_refused_with_its_place() {
         for text in [
             "",

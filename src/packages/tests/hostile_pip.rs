@@ -352,6 +352,9 @@ fn the_reason_of_a_failure_names_no_server_and_no_secret() {
     let broken = report::failure("Traceback\nModuleNotFoundError: No module named 'pip'\n");
     assert_eq!(broken, Failure::Broken("ModuleNotFoundError: No module named 'pip'".to_owned()));
     assert_eq!(report::failure(""), Failure::Silent);
+    // A character that is left out does not hide what is a server without it.
+    let parted = report::failure("ERROR: see https:/\u{1}/index.example/ or a\u{1b}@b");
+    assert_eq!(parted, Failure::Unresolved("see (a server) or (a server)".to_owned()));
 }
 
 #[test]

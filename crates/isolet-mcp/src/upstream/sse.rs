@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use bytes::Bytes;
-use futures_util::stream::{BoxStream, Stream, StreamExt};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt};
 use rmcp::model::{RequestId, ServerJsonRpcMessage};
 use sse_stream::{Error as SseError, Sse, SseStream};
 
@@ -119,7 +119,14 @@ where
     E: StdError + Send + Sync + 'static,
 {
     let mut size = Size::default();
-    let bounded = body.map(move |chunk| {
+    let by_line = body.flat_map(|chunk| {
+        let (lines, error) = match chunk {
+            Ok(chunk) => (Some(lines(chunk).map(Ok)), None),
+            Err(error) => (None, Some(Err(error))),
+        };
+        stream::iter(lines.into_iter().flatten().chain(error))
+    });
+    let bounded = by_line.map(move |chunk| {
         let chunk = chunk.map_err(|error| Broken::Body(error.into()))?;
         if size.add(&chunk) > max_bytes {
             return Err(Broken::TooLong(max_bytes));
@@ -129,11 +136,23 @@ where
     SseStream::from_bytes_stream(bounded).boxed()
 }
 
+/// Returns the lines of a chunk, each with its end. Of a chunk with a line that it cannot read, the
+/// parser forgets the events before that line.
+fn lines(mut chunk: Bytes) -> impl Iterator<Item = Bytes> {
+    std::iter::from_fn(move || {
+        let end = chunk.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+        let length = end.map_or(chunk.len(), |at| at + 1);
+        (length > 0).then(|| chunk.split_to(length))
+    })
+}
+
 /// The size of the event that is arriving.
 #[derive(Default)]
 struct Size {
     bytes: usize,
     at_line_start: bool,
+    /// The last byte was a carriage return, which ends a line, with a newline after it or without.
+    after_return: bool,
 }
 
 impl Size {
@@ -143,11 +162,12 @@ impl Size {
         for byte in chunk {
             self.bytes += 1;
             match byte {
-                b'\n' if self.at_line_start => self.bytes = 0,
-                b'\n' => self.at_line_start = true,
-                b'\r' => {}
+                b'\n' if self.after_return => {}
+                b'\r' | b'\n' if self.at_line_start => self.bytes = 0,
+                b'\r' | b'\n' => self.at_line_start = true,
                 _ => self.at_line_start = false,
             }
+            self.after_return = *byte == b'\r';
             largest = largest.max(self.bytes);
         }
         largest
@@ -167,10 +187,22 @@ mod tests {
                 text.as_bytes().chunks(3).map(|chunk| Ok::<_, io::Error>(Bytes::from(chunk)));
             futures_util::stream::iter(chunks.collect::<Vec<_>>())
         };
-        let many = events(chunks("data: 1\n\ndata: 2\r\n\r\ndata: 3\n\n"), 12);
-        let data: Vec<_> = many.map(|event| event.unwrap().data).collect().await;
-        assert_eq!(data, ["1", "2", "3"].map(|data| Some(data.to_owned())));
+        for text in ["data: 1\n\ndata: 2\r\n\r\ndata: 3\n\n", "data: 1\r\rdata: 2\r\rdata: 3\r\r"] {
+            let many = events(chunks(text), 12);
+            let data: Vec<_> = many.map(|event| event.unwrap().data).collect().await;
+            assert_eq!(data, ["1", "2", "3"].map(|data| Some(data.to_owned())));
+        }
         let long = events(chunks("data: 1234567890\n\n"), 12);
         assert!(long.collect::<Vec<_>>().await.iter().any(Result::is_err));
+    }
+
+    #[tokio::test]
+    async fn an_event_is_read_though_a_line_after_it_in_the_same_chunk_cannot_be() {
+        let chunk = Bytes::from_static(b"data: 1\n\nno field\n");
+        let body = futures_util::stream::iter([Ok::<_, io::Error>(chunk)]);
+        let read: Vec<_> = events(body, 100).collect().await;
+        let data = read.first().and_then(|event| event.as_ref().ok()?.data.as_deref());
+        assert_eq!((data, read.len()), (Some("1"), 2));
+        assert!(read[1].is_err());
     }
 }

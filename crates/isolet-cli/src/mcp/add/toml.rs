@@ -104,6 +104,14 @@ impl Toml {
         let mut cuts = Vec::new();
         tables(table, &mut cuts);
         cuts.sort_by_key(|cut| cut.start);
+        // A table without a header of its own has the place of the first one in it.
+        cuts.dedup_by(|next, cut| {
+            let overlaps = next.start < cut.end;
+            if overlaps {
+                cut.end = cut.end.max(next.end);
+            }
+            overlaps
+        });
         let mut start = None;
         for cut in cuts.into_iter().rev() {
             let cut = lines(&self.text, cut);
@@ -284,6 +292,18 @@ mod tests {
         let new = added(text).unwrap();
         assert!(new.starts_with("# mine\n[mcp_servers.isolet]\ncommand = "), "{new}");
         assert!(new.ends_with("]\n\n[z]\n") && !new.contains("env"), "{new}");
+    }
+
+    #[test]
+    fn an_entry_without_a_header_of_its_own_is_replaced() {
+        let text = "mcp_servers.a.command = \"b\"\n[mcp_servers.isolet.env]\nA = \"1\"\n\
+                    [mcp_servers.isolet.more.still]\nB = \"2\"\n[z]\n";
+        let new = added(text).unwrap();
+        assert!(new.starts_with("mcp_servers.a.command = \"b\"\n"), "{new}");
+        assert!(new.ends_with("[z]\n") && !new.contains("env") && !new.contains("more"), "{new}");
+        let mut toml = Toml::parse(text).unwrap();
+        toml.remove("isolet").unwrap();
+        assert_eq!(toml.text().unwrap(), "mcp_servers.a.command = \"b\"\n[z]\n");
     }
 
     #[test]
