@@ -40,7 +40,9 @@ fn request(data: &[u8]) {
     assert!(used.peak <= FACTOR * data.len() + FIXED, "{} bytes took {used:?}", data.len());
     let Ok(request) = request else { return };
     let written = request.encode_to_vec();
-    assert_eq!(ParentRequest::decode(&*written).as_ref(), Ok(&request));
+    // As bytes, because a float that is no number equals nothing.
+    let again = ParentRequest::decode(&*written).map(|again| again.encode_to_vec());
+    assert_eq!(again.as_ref(), Ok(&written));
     match request.kind {
         Some(Request::Configure(configure)) => {
             let known = settings::check_version(&configure);
@@ -87,5 +89,6 @@ fn report(data: &[u8]) {
     let Ok(arena) = arena else { return };
     assert_eq!(arena.node_count as usize, arena.nodes.len());
     let written = arena.encode_to_vec();
-    assert_eq!(Arena::decode(&*written).as_ref(), Ok(&arena));
+    let again = Arena::decode(&*written).map(|again| again.encode_to_vec());
+    assert_eq!(again.as_ref(), Ok(&written));
 }

@@ -42,34 +42,34 @@ fn body(data: &[u8], coding: &'static str) {
     }
 }
 
-/// Decodes a body that arrives in pieces of this length. Returns it, or `None` if it is longer than
-/// it is worth; an error ends it.
-fn decoded(data: &[u8], coding: &'static str, piece: usize) -> Option<(Vec<u8>, bool)> {
+/// Decodes a body that arrives in pieces of this length. Returns it, or the error that it ends with,
+/// or `None` if it is longer than it is worth.
+fn decoded(data: &[u8], coding: &'static str, piece: usize) -> Option<Result<Vec<u8>, ()>> {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
     let mut decoder = Decoder::new(&headers);
     assert!(decoder.is_some(), "{coding} is unknown");
     let decoder = decoder.as_mut()?;
-    let mut body = Vec::new();
+    let (mut body, mut steps) = (Vec::new(), 0);
     for arrived in data.chunks(piece.min(data.len()).max(1)) {
         let mut raw = Bytes::copy_from_slice(arrived);
         while !raw.is_empty() {
-            let (before, (step, used)) = (raw.len(), measured(|| decoder.step(&mut raw)));
+            let (step, used) = measured(|| decoder.step(&mut raw));
             assert!(used.peak <= STEP_MEMORY, "{used:?}");
-            let Ok(step) = step else { return Some((body, false)) };
+            let Ok(step) = step else { return Some(Err(())) };
             assert!(step.len() <= MAX_STEP, "{} bytes at once", step.len());
-            // The first byte of two is looked at again.
-            assert!(raw.len() < before || !step.is_empty() || before > 0);
+            // Only the second step may take nothing: it looks at the first byte again.
+            steps += 1;
+            assert!(steps <= data.len() + 1, "{steps} steps for {} bytes", data.len());
             body.extend_from_slice(&step);
         }
         if body.len() > WORTH_READING {
             return None;
         }
     }
-    let end = decoder.finish();
-    let is_whole = end.is_ok();
-    body.extend_from_slice(&end.unwrap_or_default());
-    Some((body, is_whole))
+    let Ok(end) = decoder.finish() else { return Some(Err(())) };
+    body.extend_from_slice(&end);
+    Some(Ok(body))
 }
 
 /// Follows one redirect after another, of which each is a line of the bytes.

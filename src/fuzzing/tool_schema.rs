@@ -53,7 +53,7 @@ fn is_python(text: &str) {
             assert!(is_known || !line.starts_with(char::is_alphabetic), "{line:?} in {text}");
         }
     }
-    let odd = |c: char| c.is_control() && c != '\n';
+    let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     assert!(!text.contains(odd), "{text:?}");
 }
 

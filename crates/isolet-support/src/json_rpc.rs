@@ -77,17 +77,13 @@ impl Assembly {
         let taken = &available[..newline.unwrap_or(available.len())];
         self.bytes += taken.len();
         match &mut self.end {
-            Some(end) => {
-                end.extend_from_slice(taken);
-                let surplus = end.len().saturating_sub(ENDS);
-                end.drain(..surplus);
-            }
+            Some(end) => extend_end(end, taken),
             None if self.line.len() + taken.len() > self.max_bytes => {
                 let (length, all) = (taken.len(), std::mem::take(&mut self.line));
                 self.line = all[..all.len().min(ENDS)].to_vec();
                 self.line.extend(taken.iter().take(ENDS - self.line.len()));
                 let mut end = all[all.len().saturating_sub(ENDS)..].to_vec();
-                end.extend_from_slice(&taken[length.saturating_sub(ENDS)..]);
+                extend_end(&mut end, &taken[length.saturating_sub(ENDS)..]);
                 self.end = Some(end);
             }
             None => self.line.extend_from_slice(taken),
@@ -109,6 +105,13 @@ impl Assembly {
             None => Line::Whole(line),
         }
     }
+}
+
+/// Adds bytes to the end of a line, of which the last ones are kept.
+fn extend_end(end: &mut Vec<u8>, bytes: &[u8]) {
+    end.extend_from_slice(bytes);
+    let surplus = end.len().saturating_sub(ENDS);
+    end.drain(..surplus);
 }
 
 /// Messages as lines of two streams.
@@ -392,6 +395,20 @@ mod tests {
         ] {
             let outline = Outline::of_ends(start.as_bytes(), end.as_bytes());
             assert_eq!(outline.id, id.map(RequestId::Number), "{start} {end}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_long_line_are_the_same_however_it_arrives() {
+        let line: Vec<u8> = (b'a'..=b'z').cycle().take(2 * ENDS + 100).collect();
+        for piece in [1, ENDS, 2 * ENDS, line.len()] {
+            let mut assembly = Assembly::new(ENDS + 50);
+            for part in line.chunks(piece) {
+                assert!(assembly.push(part).1.is_none());
+            }
+            let Some(Line::TooLong(start, end, bytes)) = assembly.rest() else { panic!("{piece}") };
+            assert_eq!((start.as_slice(), bytes), (&line[..ENDS], line.len()), "{piece}");
+            assert_eq!(end, line[line.len() - ENDS..], "{piece}");
         }
     }
 
