@@ -101,6 +101,7 @@ PACKAGE_INDEX = kinds(
         "module-with-a-long-number": WASM + b"\x01\x84\x80\0\x01\x60\0\0",
         "module-with-a-custom-section": MODULE + section(0, b"\x04namexyz"),
         "module-cut": MODULE[:-2],
+        "component": b"\0asm\x0d\0\x01\0",
     },
 )
 

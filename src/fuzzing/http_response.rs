@@ -42,7 +42,7 @@ fn body(data: &[u8], coding: &'static str) {
     }
 }
 
-/// Decodes a body that arrives in pieces of this length. Returns it, or the error that it ends with,
+/// Decodes a body that arrives in pieces of this length. Returns it, or that it ends with an error,
 /// or `None` if it is longer than it is worth.
 fn decoded(data: &[u8], coding: &'static str, piece: usize) -> Option<Result<Vec<u8>, ()>> {
     let mut headers = HeaderMap::new();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use wasmparser::{Parser, Payload, TypeRef};
+use wasmparser::{Encoding, Parser, Payload, TypeRef};
 
 use super::signature::Change;
 
@@ -42,6 +42,9 @@ impl<'a> Module<'a> {
         for payload in Parser::new(0).parse_all(bytes) {
             let payload = payload.map_err(|error| error.to_string())?;
             match &payload {
+                Payload::Version { encoding, .. } if *encoding != Encoding::Module => {
+                    return Err("it is a component, and no module".to_owned());
+                }
                 Payload::ImportSection(section) => {
                     for import in section.clone().into_imports() {
                         let import = import.map_err(|error| error.to_string())?;
@@ -216,9 +219,11 @@ mod tests {
 
     #[test]
     fn a_module_without_code_has_its_data_changed_in_place() {
-        let (code, data) =
-            (MODULE.windows(3).position(|it| it == [CODE, 0x0a, 2]), MODULE.len() - 16);
-        let without = [&MODULE[..code.unwrap()], &MODULE[data..]].concat();
+        const FUNCTIONS: [u8; 5] = [3, 3, 2, 0, 0];
+        const MEMORY: [u8; 5] = [5, 3, 1, 0, 1];
+        let functions = MODULE.windows(5).position(|bytes| bytes == FUNCTIONS).unwrap();
+        let data = &MODULE[MODULE.len() - 16..];
+        let without = [&MODULE[..functions], &MEMORY, data].concat();
         let module = Module::parse(&without).unwrap();
         assert_eq!(module.with(Vec::new()).unwrap(), without);
         let end = without.len();
@@ -235,6 +240,8 @@ mod tests {
         let twice = || change(first.start + 1..first.start + 3, &[1]);
         assert!(module.with(vec![twice(), twice()]).is_err());
         assert!(Module::parse(b"one two three").is_err());
+        let told = Module::parse(b"\0asm\x0d\0\x01\0").unwrap_err();
+        assert_eq!(told, "it is a component, and no module");
     }
 
     /// Makes a module of these sections, each of as many elements.
