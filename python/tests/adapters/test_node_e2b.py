@@ -163,6 +163,19 @@ def test_environment_variables_are_of_the_sandbox_or_of_one_run(address):
         assert sandbox.run_code(PUBLIC_NAMES).text == "['In', 'Out', 'os']"
 
 
+def test_contexts_keep_apart_when_the_interpreter_ends(sandbox):
+    other = sandbox.create_code_context(cwd="/tmp")
+    sandbox.run_code("x = 'first'")
+    sandbox.run_code("x = 'other'; import os", context=other)
+    # Perhaps from a moment in which the first context had its turn, or neither.
+    sandbox.run_code("import os; os._exit(1)", context=other)
+    assert sandbox.run_code("globals().get('x')").text in ("first", None)
+    assert sandbox.run_code("globals().get('x')", context=other).text in ("other", None)
+    sandbox.run_code("x = 'again'", context=other)
+    assert sandbox.run_code("globals().get('x')").text in ("first", None)
+    assert sandbox.run_code("x", context=other).text == "again"
+
+
 def test_contexts_have_variables_of_their_own_and_the_same_files(sandbox):
     sandbox.run_code("x = 1; open('f', 'w').write('text')\ndef get(): return x")
     context = sandbox.create_code_context(cwd="/tmp")

@@ -41,8 +41,9 @@ pub(crate) struct Contexts {
 #[derive(Clone)]
 struct State {
     contexts: Vec<Context>,
-    /// The context whose variables are in the session.
-    current: String,
+    /// The context whose variables are in the session; `None` once that was restored from a
+    /// checkpoint, which may have another one.
+    current: Option<String>,
     /// Set while environment variables are changed for one run.
     has_environ: bool,
 }
@@ -50,7 +51,7 @@ struct State {
 impl Default for State {
     fn default() -> Self {
         let first = Context { id: FIRST.to_owned(), directory: HOME.to_owned(), runs: 0 };
-        Self { contexts: vec![first], current: FIRST.to_owned(), has_environ: false }
+        Self { contexts: vec![first], current: Some(FIRST.to_owned()), has_environ: false }
     }
 }
 
@@ -63,6 +64,13 @@ impl Contexts {
     /// Returns the contexts, the oldest first.
     pub(crate) fn all(&self) -> Vec<Context> {
         lock(&self.state).contexts.clone()
+    }
+
+    /// Takes note that the session goes on as it was before, with any context and environment.
+    pub(super) fn restored(&self) {
+        let mut state = lock(&self.state);
+        state.current = None;
+        state.has_environ = true;
     }
 
     fn get(&self, id: &str) -> Result<Context, Refusal> {
@@ -112,7 +120,8 @@ impl Node {
     /// Removes a context with its variables. The default context is only cleared.
     pub async fn remove_context(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
         let _turn = self.hold(session).await?;
-        if id != FIRST && lock(&session.session().contexts.state).current == id {
+        let current = lock(&session.session().contexts.state).current.clone();
+        if id != FIRST && current.is_none_or(|current| current == id) {
             self.prepare(session, FIRST, Vec::new()).await?;
         }
         self.forget(session, id).await?;
@@ -132,7 +141,10 @@ impl Node {
     async fn forget(&self, session: &SessionLease, id: &str) -> Result<(), Refusal> {
         let contexts = &session.session().contexts;
         let context = contexts.get(id)?;
-        let is_current = lock(&contexts.state).current == id;
+        if lock(&contexts.state).current.is_none() {
+            self.prepare(session, id, Vec::new()).await?;
+        }
+        let is_current = lock(&contexts.state).current.as_deref() == Some(id);
         let arguments = vec![id.into(), is_current.into(), context.directory.into()];
         done(self.call::<()>(session, FORGET, arguments).await?)?;
         let mut state = lock(&contexts.state);
@@ -199,10 +211,11 @@ impl Node {
         let contexts = &session.session().contexts;
         let context = contexts.get(id)?;
         let current = lock(&contexts.state).current.clone();
-        if current != id {
-            let arguments = vec![current.into(), id.into(), context.directory.into()];
+        if current.as_deref() != Some(id) {
+            let leave = current.map_or(Value::None, Value::from);
+            let arguments = vec![leave, id.into(), context.directory.into()];
             done(self.call::<()>(session, ENTER, arguments).await?)?;
-            id.clone_into(&mut lock(&contexts.state).current);
+            lock(&contexts.state).current = Some(id.to_owned());
         }
         let has_environ = !environ.is_empty();
         if has_environ || lock(&contexts.state).has_environ {

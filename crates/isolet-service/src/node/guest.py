@@ -12,6 +12,7 @@ import sys
 import types
 
 HOLDER = "_isolet_contexts"
+FIRST = "default"  # the context that every session has
 OWN = ("__name__", "__doc__", "__package__", "__loader__", "__spec__", "__builtins__")
 KINDS = {stat.S_IFDIR: "dir", stat.S_IFLNK: "link"}
 
@@ -69,7 +70,7 @@ def holder():
     held = sys.modules.get(HOLDER)
     if held is None:
         held = sys.modules[HOLDER] = types.ModuleType(HOLDER)
-        held.spaces, held.environ = {}, {}
+        held.spaces, held.environ, held.current = {}, {}, FIRST
     return held
 
 
@@ -79,8 +80,15 @@ def own(variables):
 
 
 def enter(main, leave, to, directory):
-    """Puts the variables of a context in the place of another one's."""
-    spaces = holder().spaces
+    """Puts the variables of a context in the place of another one's; of those that are there, if
+    `leave` is None.
+    """
+    held = holder()
+    spaces = held.spaces
+    leave = held.current if leave is None else leave
+    held.current = to
+    if leave == to:
+        return
     variables, place = spaces.get(to) or (own(main), directory)
     try:
         left = os.getcwd()

@@ -81,6 +81,9 @@ impl Node {
         if let Ok(execution) = &answer {
             // Before another run begins.
             self.count_result(&session.session().tenant, execution);
+            if execution.restored.is_some() {
+                session.session().contexts.restored();
+            }
         }
         cancelled.disarm();
         let outcome = match &answer {
