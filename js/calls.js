@@ -69,5 +69,6 @@ export function hookCalls(Module, env) {
 
 /** The bytes of a memory, or some of them. It may have grown since the last time. */
 export function bytesOf(memory, address, length) {
-  return new Uint8Array(bufferOf(memory), address, length);
+  // Without a length, the view would be of all that follows.
+  return new Uint8Array(bufferOf(memory), address, length >>> 0);
 }

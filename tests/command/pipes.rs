@@ -77,7 +77,7 @@ fn a_guest_that_goes_on_without_a_reader_is_ended() {
 #[test]
 #[cfg(target_os = "linux")]
 fn output_to_a_slow_reader_is_whole_and_takes_no_memory() {
-    const LINES: u64 = 512;
+    const LINES: u64 = 256;
     const LINE: u64 = 1 << 20;
     let code = format!("for i in range({LINES}):\n    print(format(i, '0>{}'))\ninput()", LINE - 1);
     let mut child = command(["run", "--timeout", "1h", "-c", &code])

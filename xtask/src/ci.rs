@@ -1,27 +1,32 @@
 //! `cargo xtask ci`: everything that must pass before a change is merged, cheapest first.
 
+use std::env;
 use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
 use std::thread;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::process::Profile;
 use crate::steps::{Step, Times};
-use crate::{bump, deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8};
+use crate::{
+    bump, compiler, deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8,
+};
 
-const BEFORE: [Step; 5] = [
+const BEFORE: [Step; 4] = [
     ("fmt", fmt),
     ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
     ("lint", lint::run),
     ("deny", deny::run),
-    ("clippy", clippy),
 ];
 
-/// The build, and downloads for the tests of the Python package.
-const PREPARATION: [Step; 1] = [("set-up", || beside(test::environments, test::prepare))];
+/// Downloads for the tests of the Python package are beside the build.
+const PREPARATION: [Step; 2] = [
+    ("build, by Clippy and rustdoc", || beside(test::environments, build)),
+    ("set-up", test::prepare),
+];
 
-const AFTER: [Step; 6] = [
+const AFTER: [Step; 5] = [
     // The crates and Pyodide's files are there, so it needs no network.
     ("bump", bump::check),
     ("hosts", || hosts::run(&[])),
@@ -31,12 +36,15 @@ const AFTER: [Step; 6] = [
         beside(fuzz::build_beside, || test::python_package(&[]))
     }),
     ("fuzz", || fuzz::run(&[])),
-    ("doc", doc),
 ];
 
 /// Runs the steps in order and stops at the first failure. Prints how long each took, and the
 /// slowest tests.
 pub(crate) fn run() -> Result<ExitCode> {
+    if !compiler::is_set() {
+        let mut again = Command::new(env::current_exe().context("cannot tell where this is")?);
+        return process::replace_by(compiler::set(again.arg("ci"))?);
+    }
     junit::clear()?;
     let steps: Vec<Step> =
         [&BEFORE[..], &PREPARATION, &test::ALL, &AFTER].into_iter().flatten().copied().collect();
@@ -65,31 +73,19 @@ fn fmt() -> Result<ExitCode> {
     cargo(["fmt"].iter().chain(&FUZZ).chain(&["--check"]))
 }
 
-fn clippy() -> Result<ExitCode> {
+/// Builds all that is tested, and the benchmarks. What users of the libraries get without the
+/// features that the command asks for is built for the tests of it.
+fn build() -> Result<ExitCode> {
     vendored_v8::ensure()?;
-    let profile = Profile::FastBuild.name();
-    let lint = ["--all-targets", "--profile", profile, "--", "-D", "warnings"];
-    let code = cargo(["clippy", "--workspace"].iter().chain(&lint))?;
+    let profile = ["--profile", Profile::FastBuild.name()];
+    let all = ["build", "--workspace", "--all-targets"];
+    let code = cargo(all.iter().chain(&profile))?;
     if code != ExitCode::SUCCESS {
         return Ok(code);
     }
-    // What users of the libraries get without the features that the command asks for.
     let bare = ["clippy", "--package", "isolet-pyodide-assets", "--no-default-features"];
-    let code = cargo(bare.iter().chain(&lint))?;
-    if code != ExitCode::SUCCESS {
-        return Ok(code);
-    }
-    let bare = ["clippy", "--package", "isolet", "--package", "isolet-mcp"];
-    let bare = bare.iter().chain(&["--no-default-features", "--lib", "--tests"]);
-    // The fuzz targets are linted when they are built.
-    cargo(bare.chain(&lint[1..]))
-}
-
-fn doc() -> Result<ExitCode> {
-    vendored_v8::ensure()?;
-    let mut command = process::cargo();
-    command.args(["doc", "--workspace", "--no-deps", "--profile", Profile::FastBuild.name()]);
-    finish(command.env("RUSTDOCFLAGS", "-D warnings"))
+    let lint = ["--all-targets", "--", "-D", "warnings"];
+    cargo(bare.iter().chain(&profile).chain(&lint))
 }
 
 fn cargo(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<ExitCode> {

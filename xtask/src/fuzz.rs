@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
-use crate::{process, side_by_side};
+use crate::{compiler, process, side_by_side};
 
 /// How long all targets run by default, side by side, in seconds.
 const ALL_SECONDS: usize = 60;
@@ -132,9 +132,6 @@ fn target_dir() -> Result<PathBuf> {
     Ok(process::target_dir()?.join("fuzz"))
 }
 
-/// What `cargo clippy` passes to its compiler, which separates arguments by this word.
-const DENY_WARNINGS: &str = "-D__CLIPPY_HACKERY__warnings";
-
 /// Builds targets by `cargo` and returns the directory that contains them. Clippy's compiler builds
 /// them: `cargo clippy` would check all their dependencies first, which the build does again.
 fn build(mut cargo: Command, targets: &[String]) -> Result<PathBuf> {
@@ -145,7 +142,7 @@ fn build(mut cargo: Command, targets: &[String]) -> Result<PathBuf> {
     cargo.args(targets.iter().flat_map(|name| ["--bin", name]));
     // With `--target`, these flags do not apply to build scripts, which do not link libFuzzer.
     cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"));
-    cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", DENY_WARNINGS);
+    cargo.env(compiler::WRAPPER, "clippy-driver").envs(compiler::DENY_WARNINGS);
     process::check(&mut cargo)?;
     Ok(target_dir.join(triple).join("release"))
 }

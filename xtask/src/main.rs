@@ -12,6 +12,7 @@ mod bounded;
 mod bump;
 mod cases;
 mod ci;
+mod compiler;
 mod cpython_tests;
 mod deny;
 mod dist;
@@ -115,6 +116,9 @@ fn main() -> ExitCode {
 }
 
 fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
+    if compiler::is_meant(args) {
+        return compiler::run(args);
+    }
     let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     match words[..] {
         ["setup"] => setup::with_commit().map(|()| ExitCode::SUCCESS),

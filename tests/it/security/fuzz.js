@@ -6,7 +6,7 @@ async (...bridge) => {
   detached.buffer.transfer();
   const fleeting = new Uint8Array(8);
   const odd = [
-    undefined, null, true, -1, 0, 1, 2, 3.5, NaN, Infinity, -Infinity, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53,
+    undefined, null, true, -1, 0, 1, 2, 3.5, NaN, Infinity, -Infinity, 2 ** 24, 2 ** 31, -(2 ** 31), 2 ** 32, 2 ** 53,
     10n, -1n, 2n ** 64n, "", "pay", "\ud800", "__proto__", "x".repeat(100_000), Symbol("x"), Symbol.iterator,
     [], [1], [[]], {}, { length: -1 }, Object.create(null), () => 1, function () {}, class {}, /x/, new Date(NaN),
     new ArrayBuffer(0), new ArrayBuffer(8), new Uint8Array(8), new Float64Array(2), new DataView(new ArrayBuffer(4)),

@@ -126,7 +126,7 @@ async fn ctypes_changes_the_guests_own_memory_only() {
 #[tokio::test]
 async fn odd_arguments_are_exceptions() {
     let (builder, log) = with_log();
-    // Some of the lengths are that of the whole memory, which a worker must then send.
+    // Some of the lengths are large, and a worker must then send as much.
     let limits = Limits::default().max_run_time(Duration::from_mins(10));
     let sandbox = builder.limits(limits).build().unwrap();
     let mut session = sandbox.session().await.unwrap();

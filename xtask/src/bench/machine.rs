@@ -8,14 +8,19 @@ use anyhow::{Context, Result};
 
 /// Returns a sentence for the line above the table. `before` is the load before the first round.
 pub(super) fn description(rounds: usize, before: &str) -> Result<String> {
+    let (here, after) = (here()?, load());
+    Ok(format!("{here}; rounds: {rounds}; load average {before} before and {after} after.\n"))
+}
+
+/// Returns the date, and what the machine is.
+pub(crate) fn here() -> Result<String> {
     let cores = thread::available_parallelism().context("cannot count the processors")?;
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Ok(format!(
-        "{}, {}, {cores} cores, {}; rounds: {rounds}; load average {before} before and {} after.\n",
+        "{}, {}, {cores} cores, {}",
         output("date", &["-u", "+%Y-%m-%d"])?,
         model(&cpu),
         output("uname", &["-srm"])?,
-        load(),
     ))
 }
 

@@ -6,7 +6,7 @@
 
 #![expect(clippy::print_stdout, reason = "the table is this command's result")]
 
-mod machine;
+pub(crate) mod machine;
 pub(crate) mod mcp;
 pub(crate) mod peers;
 mod scenario;

@@ -187,12 +187,12 @@ fn node(dir: &Path) -> Result<Recipe> {
 }
 
 /// Returns the path of Node.js.
-pub(super) fn find_node() -> Result<PathBuf> {
+pub(crate) fn find_node() -> Result<PathBuf> {
     find("node").context("there is no `node` on PATH; install Node.js 20 or newer")
 }
 
 /// Installs a package for Node.js into the directory of the benchmarks, if it is not there.
-pub(super) fn from_npm(dir: &Path, package: &str, version: &str) -> Result<()> {
+pub(crate) fn from_npm(dir: &Path, package: &str, version: &str) -> Result<()> {
     let about = dir.join("node_modules").join(package).join("package.json");
     let is_installed = || {
         let about = fs::read(&about).ok().and_then(|about| serde_json::from_slice(&about).ok());
@@ -293,7 +293,7 @@ pub(crate) fn log(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!("{name}.log"))
 }
 
-fn peers_dir() -> PathBuf {
+pub(crate) fn peers_dir() -> PathBuf {
     process::root().join("benches/peers")
 }
 

