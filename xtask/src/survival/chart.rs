@@ -74,7 +74,7 @@ mod tests {
         let alive =
             |kept| Verdict::Alive { kept, seconds: 1.0, told: String::new(), in_time: true };
         let verdicts = vec![alive(true), alive(false)];
-        let svg = chart(&[Column { title: "it", what: String::new(), verdicts }]);
+        let svg = chart(&[Column { title: "it", what: String::new(), verdicts, has: vec![] }]);
         assert!(svg.contains(&format!("width=\"{WIDTH}\" height=\"12\"")), "{svg}");
         assert!(svg.contains(&format!("width=\"{}\" height=\"12\"", WIDTH / 2)), "{svg}");
         assert!(svg.contains(">1 of 2<") && svg.ends_with("</svg>\n"), "{svg}");

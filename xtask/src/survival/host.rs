@@ -48,6 +48,16 @@ pub(super) enum Verdict {
     Ended(String),
 }
 
+impl Verdict {
+    /// Returns what the user is told, or why there is nothing to tell.
+    pub(super) fn told(&self) -> &str {
+        match self {
+            Self::Alive { told, .. } => told,
+            Self::Skipped(why) | Self::Ended(why) => why,
+        }
+    }
+}
+
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail, ensure};
 
 use self::host::{Host, Verdict};
-use self::programs::{Kind, Program};
+use self::programs::{AT_ITS_END, Kind, Program};
 use crate::bench::machine;
 use crate::process;
 
@@ -34,6 +34,8 @@ struct Column {
     /// What it says that it is.
     what: String,
     verdicts: Vec<Verdict>,
+    /// Whether each program of the features came to its end.
+    has: Vec<bool>,
 }
 
 /// The options of the command line.
@@ -53,6 +55,8 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     let kinds: Vec<&Kind> = kinds.iter().filter(|kind| wanted(&asked.kinds, &kind.name)).collect();
     ensure!(!kinds.is_empty(), "there is no kind {}", asked.kinds.join(", "));
     let programs: Vec<&Program> = kinds.iter().flat_map(|kind| &kind.programs).collect();
+    // Asked for some kinds, nobody waits for this one.
+    let features = if asked.kinds.is_empty() { programs::features()? } else { Vec::new() };
     let (recipes, missing) = subjects::recipes(|name| wanted(&asked.subjects, name))?;
     for line in &missing {
         eprintln!("{line}");
@@ -68,9 +72,15 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
             eprintln!("{title}: {}: {verdict}", program.name);
             verdicts.push(verdict);
         }
-        columns.push(Column { title, what: host.end(), verdicts });
+        let mut has = Vec::new();
+        for program in &features {
+            let verdict = host.survive(program, SECONDS)?;
+            eprintln!("{title}: {}: {verdict}", program.name);
+            has.push(verdict.told().contains(AT_ITS_END));
+        }
+        columns.push(Column { title, what: host.end(), verdicts, has });
     }
-    let text = page::page(&machine::here()?, &kinds, &columns, &missing);
+    let text = page::page(&machine::here()?, &kinds, &features, &columns, &missing);
     if asked.subjects.is_empty() && asked.kinds.is_empty() {
         let root = process::root();
         fs::write(root.join(PAGE), text).with_context(|| format!("cannot write `{PAGE}`"))?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::host::{Verdict, shortened};
-use super::programs::Kind;
+use super::programs::{Kind, Program};
 use super::{CHART, Column, LATE, SECONDS};
 
 /// How many programs of a column came out how.
@@ -36,7 +36,13 @@ impl Counts {
 }
 
 /// Returns the page.
-pub(super) fn page(here: &str, kinds: &[&Kind], columns: &[Column], missing: &[String]) -> String {
+pub(super) fn page(
+    here: &str,
+    kinds: &[&Kind],
+    features: &[Program],
+    columns: &[Column],
+    missing: &[String],
+) -> String {
     let programs: usize = kinds.iter().map(|kind| kind.programs.len()).sum();
     let chart = CHART.trim_start_matches("docs/");
     let mut text = format!(
@@ -56,6 +62,7 @@ pub(super) fn page(here: &str, kinds: &[&Kind], columns: &[Column], missing: &[S
          module.\n\n"
     );
     table(&mut text, kinds, columns);
+    features_of(&mut text, features, columns);
     let _ = writeln!(text, "\n## What was measured\n\n{here}:\n");
     for Column { title, what, .. } in columns {
         let _ = writeln!(text, "* {title}: {what}");
@@ -100,6 +107,29 @@ fn table(text: &mut String, kinds: &[&Kind], columns: &[Column]) {
     row("**all**", 0..start);
 }
 
+/// Writes a row for each program that shows what of Python there is.
+fn features_of(text: &mut String, features: &[Program], columns: &[Column]) {
+    if features.is_empty() {
+        return;
+    }
+    let titles = titles(columns);
+    let _ = writeln!(
+        text,
+        "\n## What of Python there is\n\n\
+         Programs that hurt nobody, and whether they come to their end: \
+         `benches/survival/features.py`.\n\n\
+         | program |{titles}\n|-|{}",
+        "-|".repeat(columns.len())
+    );
+    for (at, program) in features.iter().enumerate() {
+        let _ = write!(text, "| {} |", program.name);
+        for column in columns {
+            text.push_str(if column.has[at] { " yes |" } else { " – |" });
+        }
+        text.push('\n');
+    }
+}
+
 /// Writes a row for each program of a kind.
 fn programs_of(text: &mut String, kind: &Kind, columns: &[Column], start: usize) {
     let titles = titles(columns);
@@ -111,12 +141,8 @@ fn programs_of(text: &mut String, kind: &Kind, columns: &[Column], start: usize)
         for column in columns {
             let _ = write!(text, " {} |", short(&column.verdicts[start + at]));
         }
-        let told =
-            columns.first().map_or(String::new(), |column| match &column.verdicts[start + at] {
-                Verdict::Alive { told, .. } => told.clone(),
-                Verdict::Skipped(why) | Verdict::Ended(why) => why.clone(),
-            });
-        let told = shortened(&told, 120).replace('|', "\\|").replace('<', "&lt;");
+        let told = columns.first().map_or("", |column| column.verdicts[start + at].told());
+        let told = shortened(told, 120).replace('|', "\\|").replace('<', "&lt;");
         let _ = writeln!(text, " {told} |");
     }
 }
@@ -168,8 +194,9 @@ mod tests {
             Verdict::Skipped("has no numpy".to_owned()),
         ];
         assert_eq!(Counts::of(&verdicts), Counts { ran: 3, alive: 2, kept: 1, in_time: 1 });
-        let column = Column { title: "it", what: "it 1".to_owned(), verdicts };
-        let page = page("2026-11-28, here", &[&kind], &[column], &[]);
+        let column = Column { title: "it", what: "it 1".to_owned(), verdicts, has: vec![true] };
+        let feature = kind.programs[0].clone();
+        let page = page("2026-11-28, here", &[&kind], &[feature], &[column], &[]);
         for expected in [
             "| depth | 2 / 1 / 1, 3 |\n",
             "| **all** | 2 / 1 / 1, 3 |\n",
@@ -177,6 +204,7 @@ mod tests {
             "| two | gone, late: 9.0 s | MemoryError: a \\| b |\n",
             "| three | **ended** | was aborted |\n",
             "| four | – | has no numpy |\n",
+            "| one | yes |\n",
             "* it: it 1\n",
         ] {
             assert!(page.contains(expected), "{expected}: {page}");

@@ -33,24 +33,46 @@ pub(super) struct Kind {
 }
 
 /// A program that hurts.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) name: String,
     pub(super) code: String,
     pub(super) packages: Vec<&'static str>,
 }
 
+/// The kind of programs that do not hurt, but show what of Python there is.
+const FEATURES: &str = "features";
+
+/// What such a program raises at its end. Its last line does not contain it, which some subjects
+/// show when it fails.
+pub(super) const AT_ITS_END: &str = "it runs";
+const LAST_LINE: &str = "raise Exception('it' + ' runs')\n";
+
 /// Reads all kinds.
 pub(super) fn all() -> Result<Vec<Kind>> {
-    let kinds = KINDS.map(|(name, title)| {
-        let path = format!("benches/survival/{name}.py");
-        let text = fs::read_to_string(process::root().join(&path))
-            .with_context(|| format!("cannot read `{path}`"))?;
-        let programs = programs(&text);
-        ensure!(!programs.is_empty(), "`{path}` has no line `# %% NAME`");
+    let kind = |(name, title): (&str, _)| {
+        let programs = read(name)?;
         Ok(Kind { name: name.to_owned(), title, programs })
-    });
-    kinds.into_iter().collect()
+    };
+    KINDS.into_iter().map(kind).collect()
+}
+
+/// Reads the programs that show what of Python a subject has.
+pub(super) fn features() -> Result<Vec<Program>> {
+    let mut programs = read(FEATURES)?;
+    for program in &mut programs {
+        program.code.push_str(LAST_LINE);
+    }
+    Ok(programs)
+}
+
+fn read(name: &str) -> Result<Vec<Program>> {
+    let path = format!("benches/survival/{name}.py");
+    let text = fs::read_to_string(process::root().join(&path))
+        .with_context(|| format!("cannot read `{path}`"))?;
+    let programs = programs(&text);
+    ensure!(!programs.is_empty(), "`{path}` has no line `# %% NAME`");
+    Ok(programs)
 }
 
 fn programs(text: &str) -> Vec<Program> {
