@@ -7,7 +7,7 @@ use isolet::{Cell, Limits, Outcome, Termination, Value};
 
 use crate::util::sandbox;
 
-const RUNS: u64 = 10_000;
+const RUNS: u64 = 5_000;
 
 /// How many sessions share the runs.
 const SESSIONS: u64 = 4;

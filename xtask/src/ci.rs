@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::process::{Command, ExitCode};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::process::Profile;
 use crate::steps::{Step, Times};
@@ -13,11 +13,11 @@ use crate::{
     bump, compiler, deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8,
 };
 
-const BEFORE: [Step; 4] = [
+const BEFORE: [Step; 3] = [
     ("fmt", fmt),
     ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
-    ("lint", lint::run),
-    ("deny", deny::run),
+    // Both install programs: the one waits for downloads, the other compiles.
+    ("lint, deny", || beside(|| lint::run().and_then(passed), deny::run)),
 ];
 
 /// Downloads for the tests of the Python package are beside the build.
@@ -52,6 +52,12 @@ pub(crate) fn run() -> Result<ExitCode> {
     let code = times.run(&steps)?;
     eprintln!("{}\n{}", times.table(), junit::slowest()?);
     Ok(code)
+}
+
+/// Requires that a step has passed.
+fn passed(code: ExitCode) -> Result<()> {
+    ensure!(code == ExitCode::SUCCESS, "a step beside another failed");
+    Ok(())
 }
 
 /// Does `other` beside `step`. Fails if either does.

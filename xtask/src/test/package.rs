@@ -89,8 +89,10 @@ pub(crate) fn trl() -> Result<ExitCode> {
     run_in(TRL, &wheel, &science::wheels()?)
 }
 
-/// Makes the environments of all tests but TRL's, so that the tests need not wait for downloads.
+/// Makes the environments of all tests but TRL's, and the one with DSPy, so that the tests need not
+/// wait for downloads.
 pub(crate) fn environments() -> Result<()> {
+    python::ensure()?;
     [MAIN].iter().chain(&OTHERS).try_for_each(|(name, _)| synchronized(name).map(drop))
 }
 
