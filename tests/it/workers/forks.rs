@@ -451,6 +451,7 @@ const PROGRAMS: u64 = 125;
 
 /// Runs every fourth random program, some at the same time: most of the time goes to waits for
 /// workers.
+#[expect(clippy::disallowed_methods, reason = "the variable is one of the tests' own")]
 async fn go_on_alike_each(first: u64) {
     let asked = std::env::var("ISOLET_RANDOM_PROGRAMS");
     let number = asked.map_or(PROGRAMS, |number| number.parse().unwrap());
