@@ -94,7 +94,7 @@ def test_what_the_code_does_is_no_error(address):
         assert env.state()["last_exit_code"] == 3
         found = env.step({"code": "import os; os._exit(7)"}).observation
         assert found["exit_code"] == 7
-        assert found["stderr"].endswith("are lost.")
+        assert found["stderr"].endswith("what they changed is lost")
         assert env.step({"code": "1"}).observation["stdout"] == "1"
 
 
@@ -110,14 +110,14 @@ def test_a_reset_forgets_variables_and_names_the_episode(address):
         assert env.state() == {"episode_id": "mine", "step_count": 0, "last_exit_code": 0}
 
 
-def test_code_that_ends_its_session_is_told_and_the_next_has_a_new_one(tmp_path):
+def test_code_that_ends_its_session_is_told_what_is_lost_and_it_goes_on(tmp_path):
     config = tmp_path / "node.toml"
     config.write_text("[policy.limits]\nrun_time = 1\ngrace = 0.1\n")
     with serving("--config", str(config)) as address, environment(address, "repl") as env:
         env.reset(context="abc")
         env.step({"code": "x = 1"})
         found = env.step({"code": STUBBORN})
-        assert found.observation["result"]["exception"].endswith("are lost.")
+        assert found.observation["result"]["exception"].endswith("what they changed is lost")
         assert (found.reward, found.done) == (-0.05, False)
         # What the client has given is there again.
         found = env.step({"code": "x in globals() if 'x' in globals() else context"})
