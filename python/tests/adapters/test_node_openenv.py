@@ -119,8 +119,9 @@ def test_code_that_ends_its_session_is_told_what_is_lost_and_it_goes_on(tmp_path
         found = env.step({"code": STUBBORN})
         assert found.observation["result"]["exception"].endswith("what they changed is lost")
         assert (found.reward, found.done) == (-0.05, False)
-        found = env.step({"code": "1 + 1"})
-        assert found.observation["result"]["stdout"] == "2"
+        # What the client has given is there again.
+        found = env.step({"code": "x in globals() if 'x' in globals() else context"})
+        assert found.observation["result"]["stdout"] == '"abc"'
         wait_for_sessions(address, 1)
 
 

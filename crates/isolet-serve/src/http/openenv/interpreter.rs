@@ -70,6 +70,7 @@ impl Interpreter {
             let variables = self.variables.clone();
             let set = |reply| Command::Set { variables, reply };
             self.node.carry_out(session.used(), set).await?;
+            self.keep().await;
         }
         self.is_used = !self.variables.is_empty();
         Ok(())
@@ -93,10 +94,17 @@ impl Interpreter {
         let options = RunOptions { name: Some(name.to_owned()), ..RunOptions::default() };
         let run = Run { code: code.to_owned(), inputs: Vec::new(), options };
         self.node.run(session.used(), run).await?;
-        // Without the helpers the session never goes on. The node's policy may have no checkpoints.
-        let keep = |reply| Command::Checkpoint { reply };
-        let _ = self.node.carry_out(session.used(), keep).await;
+        self.keep().await;
         Ok(())
+    }
+
+    /// Takes a checkpoint, before which the session never goes on: it has what the environment has
+    /// set up. Does nothing if the node's policy has no checkpoints.
+    async fn keep(&self) {
+        if let Some(session) = &self.session {
+            let keep = |reply| Command::Checkpoint { reply };
+            let _ = self.node.carry_out(session.used(), keep).await;
+        }
     }
 
     /// Runs code for at most this many seconds.
