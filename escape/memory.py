@@ -40,6 +40,37 @@ except BaseException as error:
 finally:
     Var.from_address(id(text)).size = 32
 
+# %% sizes that a guest names
+# Has the host make files, buffers and answers of sizes that only the guest knows, and searches them.
+# Source: GHSA-8h84-8vq7-j6cv: the host takes memory by sizes that the guest names
+import os
+def gap(path, size):
+    """Finds what the host has put between the end of a file and a byte far behind it."""
+    with open(path, "w+b") as file:
+        file.seek(size)
+        file.write(b"x")
+        for start in range(0, size, size // 4 + 1):
+            file.seek(start)
+            found(file.read(1 << 20), path)
+def longer(path, size):
+    """Finds what is in a file that was made longer."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT)
+    os.ftruncate(file, size)
+    os.lseek(file, size - (1 << 20) if size > 1 << 20 else 0, 0)
+    found(os.read(file, size), path)
+for size in (100, 1 << 16, 1 << 22, 1 << 30, 2**31 - 1, 2**32 + 1, 2**53, 2**63 - 1):
+    for place in ("/data", "/tmp"):
+        tries(lambda: gap(f"{place}/gap", size), lambda: longer(f"{place}/longer", size))
+        tries(lambda: os.remove(f"{place}/gap"), lambda: os.remove(f"{place}/longer"))
+    tries(
+        lambda: len(os.urandom(size)),
+        lambda: found(os.read(0, size)),
+        lambda: found(os.pread(os.open("/data/notes.txt", os.O_RDONLY), size, 0)),
+        lambda: echo("x" * min(size, 1 << 26))[:100],
+        lambda: js("(n) => pyodide._module.FS.read(pyodide._module.FS.open('/data/notes.txt'), new Uint8Array(65536), 0, n, 0)", size),
+        lambda: js("(n) => crypto.getRandomValues(new Uint8Array(n)).length", size),
+    )
+
 # %% fresh memory
 # Takes new buffers of every kind, and looks for what others have left in them.
 # Source: RUSTSEC-2026-0088: data of an instance is left in a pooled one
