@@ -116,7 +116,7 @@ fn features_of(text: &mut String, features: &[Program], columns: &[Column]) {
     let _ = writeln!(
         text,
         "\n## What of Python there is\n\n\
-         Programs that hurt nobody, and whether they come to their end: \
+         Programs that hurt nobody, and whether they come to their end in {SECONDS} s:\n\
          `benches/survival/features.py`.\n\n\
          | program |{titles}\n|-|{}",
         "-|".repeat(columns.len())
