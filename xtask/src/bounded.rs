@@ -1,8 +1,8 @@
-//! Runs a program in a process group of its own, for a limited time, and keeps what it prints.
+//! Waits for programs for a limited time, and runs one in a process group of its own.
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,14 +33,7 @@ pub(crate) fn run(command: &mut Command, limit: Duration, scratch: &Path) -> Res
     std::os::unix::process::CommandExt::process_group(command, 0);
     command.stdin(Stdio::null()).stdout(file(&paths[0])?).stderr(file(&paths[1])?);
     let mut child = process::spawn(command)?;
-    let start = Instant::now();
-    let status = loop {
-        match child.try_wait().context("cannot wait for the program")? {
-            Some(status) => break Some(status),
-            None if start.elapsed() > limit => break None,
-            None => thread::sleep(TICK),
-        }
-    };
+    let status = ended(&mut child, limit)?;
     // Not every system has `kill` as a program. Mostly the group is empty, and this fails.
     let group = format!("-{}", child.id());
     let mut kill = Command::new("sh");
@@ -56,6 +49,28 @@ pub(crate) fn run(command: &mut Command, limit: Duration, scratch: &Path) -> Res
         String::from_utf8_lossy(&bytes).into_owned()
     });
     Ok(Ran { status, stdout, stderr })
+}
+
+/// Waits for a program's end, and kills the program at the limit.
+pub(crate) fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
+    if let Some(status) = ended(child, limit)? {
+        return Ok(status);
+    }
+    // It may have ended by now.
+    let _ = child.kill();
+    child.wait().context("cannot wait for the program")
+}
+
+/// Returns how a program ended, or `None` at the limit.
+fn ended(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    loop {
+        match child.try_wait().context("cannot wait for the program")? {
+            Some(status) => return Ok(Some(status)),
+            None if start.elapsed() > limit => return Ok(None),
+            None => thread::sleep(TICK),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,10 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::process;
+use crate::{bounded, process};
 
 /// Longer than any answer takes. A subject that is silent for this long hangs.
 const PATIENCE: Duration = Duration::from_mins(2);
+
+/// How long a subject takes to end after the end of its input, until it is killed.
+const TO_END: Duration = Duration::from_secs(10);
 
 /// The program of the `command` scenario, in each peer's language.
 pub(super) const COMMAND: &str = "print(40+2)";
@@ -122,9 +125,9 @@ impl Subject {
     /// Ends the process, if it still runs.
     pub(super) fn end(&mut self) {
         // It ends by itself at the end of its input, together with all processes that it has
-        // started.
+        // started, unless threads of a peer keep it.
         self.lines = None;
-        let _ = self.child.wait();
+        let _ = bounded::wait(&mut self.child, TO_END);
     }
 
     pub(super) fn title(&self) -> &'static str {

@@ -15,12 +15,16 @@ use serde_json::{Value, json};
 use super::LATE;
 use super::programs::Program;
 use super::subjects::Recipe;
+use crate::bounded;
 
 /// How long a subject may take to open a session. The first start of some compiles for minutes.
 const OPENING: Duration = Duration::from_mins(10);
 
 /// How long after its limit a program may go on, until its host counts as hung.
 const PATIENCE: Duration = Duration::from_secs(12);
+
+/// How long after the end of its output a host may take to end, until it is killed.
+const TO_END: Duration = Duration::from_secs(10);
 
 /// The memory that a host and all that it has started may take, in bytes. The machine has more.
 const MEMORY: u64 = 8 << 30;
@@ -212,14 +216,12 @@ impl Running {
     /// Ends the process and what it has started, and says how it ended.
     fn end(mut self, silence: &Silence) -> String {
         let mut family = descendants(self.child.id());
-        match silence {
+        let limit = match silence {
             // Its output has ended, so it is ending.
-            Silence::Ended => {}
-            Silence::Hung | Silence::TooLarge => {
-                let _ = self.child.kill();
-            }
-        }
-        let status = self.child.wait();
+            Silence::Ended => TO_END,
+            Silence::Hung | Silence::TooLarge => Duration::ZERO,
+        };
+        let status = bounded::wait(&mut self.child, limit);
         family.retain(|process| fs::exists(format!("/proc/{process}")).unwrap_or(false));
         for process in family {
             let _ = Command::new("kill").args(["-9", &process.to_string()]).status();
