@@ -41,7 +41,7 @@ finally:
     Var.from_address(id(text)).size = 32
 
 # %% sizes that a guest names
-# Has the host make files, buffers and answers of sizes that only the guest knows, and searches them.
+# Has the host make files, buffers and answers of sizes that the guest names, and searches them.
 # Source: GHSA-8h84-8vq7-j6cv: the host takes memory by sizes that the guest names
 import os
 def gap(path, size):
