@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, Result};
 
 use super::science;
-use crate::{junit, process, python, side_by_side, uv, wheel};
+use crate::{junit, process, python, uv, wheel};
 
 /// An environment: the name of its list in `python/tests/requirements`, and the arguments of each
 /// run of pytest in it.
@@ -39,9 +39,10 @@ const MAIN: Environment = (
 
 /// The environments of frameworks whose newest versions do not go with the newest ones of others.
 const OTHERS: [Environment; 5] = [
+    ("crewai", &[&["tests/adapters/test_crewai.py"]]),
     // Proxies, and what checks the configurations of nodes.
     ("deploy", &[&["tests/deploy", "--ignore", "tests/deploy/test_ray.py"]]),
-    ("ray", &[&["tests/deploy/test_ray.py"]]),
+    ("monty", &[&["tests/adapters/test_monty.py"]]),
     // With an older `mcp`, as most clients have it.
     (
         "openenv",
@@ -51,15 +52,11 @@ const OTHERS: [Environment; 5] = [
             &["tests/adapters/test_mcp_server.py"],
         ],
     ),
-    ("monty", &[&["tests/adapters/test_monty.py"]]),
-    ("crewai", &[&["tests/adapters/test_crewai.py"]]),
+    ("ray", &[&["tests/deploy/test_ray.py"]]),
 ];
 
 /// An environment that has 6 GB, most of it for processors that the tests do not use.
 const TRL: Environment = ("trl", &[&["tests/adapters/test_node_trl.py"]]);
-
-/// How many runs of pytest there are at a time: most tests wait for processes and servers.
-const AT_ONCE: usize = 2;
 
 /// The most seconds that a test may take. Some machines are slow.
 const TEST_SECONDS: u32 = 180;
@@ -74,24 +71,22 @@ pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     if !args.is_empty() {
         return Ok(process::exit_code(process::status(pytest(&main, &wheels)?.args(args))?));
     }
-    let mut commands = Vec::new();
     for environment in [MAIN].into_iter().chain(OTHERS) {
-        commands.extend(runs(environment, &wheel, &wheels)?);
+        let code = run_in(environment, &wheel, &wheels)?;
+        if code != ExitCode::SUCCESS {
+            return Ok(code);
+        }
     }
     let mut pyright = Command::new(&main);
     pyright.args(["-m", "pyright", "--pythonpath"]).arg(&main).current_dir(directory());
-    commands.push(pyright);
-    side_by_side::each(AT_ONCE, commands, |_, mut command| process::check(&mut command))?;
-    Ok(ExitCode::SUCCESS)
+    Ok(process::exit_code(process::status(&mut pyright)?))
 }
 
 /// Runs the tests with TRL, which installs 6 GB.
 pub(crate) fn trl() -> Result<ExitCode> {
     let wheel = wheel::run(wheel::Purpose::Tests)?;
     python::ensure()?;
-    let mut runs = runs(TRL, &wheel, &science::wheels()?)?.into_iter();
-    runs.try_for_each(|mut pytest| process::check(&mut pytest))?;
-    Ok(ExitCode::SUCCESS)
+    run_in(TRL, &wheel, &science::wheels()?)
 }
 
 /// Makes the environments of all tests but TRL's, and the one with DSPy, so that the tests need not
@@ -101,17 +96,20 @@ pub(crate) fn environments() -> Result<()> {
     [MAIN].iter().chain(&OTHERS).try_for_each(|(name, _)| synchronized(name).map(drop))
 }
 
-/// Returns the runs of pytest in an environment.
-fn runs((name, runs): Environment, wheel: &Path, wheels: &Path) -> Result<Vec<Command>> {
+/// Runs the tests of an environment.
+fn run_in((name, runs): Environment, wheel: &Path, wheels: &Path) -> Result<ExitCode> {
     let python = environment(name, wheel)?;
-    let run = |(number, run): (usize, &&[&str])| {
+    for (number, run) in runs.iter().enumerate() {
         let mut pytest = pytest(&python, wheels)?;
         // The modules are spread over the processors.
         pytest.args(*run).args(["--numprocesses", "logical", "--dist", "loadfile"]);
         pytest.arg("--junit-xml").arg(junit::pytest_report(&format!("{name}-{number}"))?);
-        Ok(pytest)
-    };
-    runs.iter().enumerate().map(run).collect()
+        let status = process::status(&mut pytest)?;
+        if !status.success() {
+            return Ok(process::exit_code(status));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn directory() -> PathBuf {
