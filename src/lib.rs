@@ -171,9 +171,9 @@ mod worker;
 #[path = "worker/unsupported.rs"]
 mod worker;
 
-pub use api::assets::find_assets;
+pub use api::assets::{find_assets, find_bundle};
 pub use api::blocking;
-pub use api::engine::{Engine, EngineBuilder};
+pub use api::engine::{Engine, EngineBuilder, SetImages};
 pub use api::init::init;
 pub use api::permissions::Permissions;
 pub use api::sandbox::{Sandbox, SandboxBuilder};
@@ -203,8 +203,10 @@ pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
 pub use host::stop::ClockPause;
 pub use host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
-pub use packages::{LoadedPackage, PackageDownload, python_version, script_packages};
-pub use support::cache_dir::ASSETS_VARIABLE;
+pub use packages::{
+    Bundle, BundledPackage, LoadedPackage, PackageDownload, python_version, script_packages,
+};
+pub use support::cache_dir::{ASSETS_VARIABLE, BUNDLE_VARIABLE};
 #[cfg(any(feature = "engine", not(target_os = "linux")))]
 pub use worker::system_calls;
 #[doc(no_inline)]

@@ -12,6 +12,7 @@
 //! # Ok(()) }
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::api::copied_files::CopiedFiles;
@@ -138,6 +139,21 @@ impl Sandbox {
         to: impl Into<PathBuf>,
     ) -> Result<Vec<LoadedPackage>, Error> {
         block_on(self.0.fetch_packages(requirements, to))
+    }
+
+    /// Writes packages into a directory as a bundle, as
+    /// [`Sandbox::bundle_packages`](crate::Sandbox::bundle_packages) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::bundle_packages`](crate::Sandbox::bundle_packages).
+    pub fn bundle_packages<S: AsRef<str>>(
+        &self,
+        requirements: impl IntoIterator<Item = S>,
+        sets: impl IntoIterator<Item = BTreeSet<String>>,
+        to: impl Into<PathBuf>,
+    ) -> Result<Vec<LoadedPackage>, Error> {
+        block_on(self.0.bundle_packages(requirements, sets, to))
     }
 
     /// Keeps interpreters ready, as [`Sandbox::prewarm`](crate::Sandbox::prewarm) does.

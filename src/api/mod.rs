@@ -5,6 +5,7 @@ mod auto_traits;
 pub mod blocking;
 #[cfg(test)]
 mod blocking_methods;
+mod bundling;
 pub mod copied_files;
 #[cfg(target_os = "linux")]
 #[cfg(test)]

@@ -243,6 +243,10 @@ impl SandboxBuilder {
         for directory in own_directories() {
             self.permissions.check_out_of_reach("isolet's own files", &directory)?;
         }
+        if let Some(bundle) = self.engine.bundle() {
+            let directory = bundle.directory();
+            self.permissions.check_out_of_reach("the engine's bundle", directory)?;
+        }
         for directory in self.permissions.wheel_directories() {
             self.permissions.check_out_of_reach("what `Permissions::wheels` names", directory)?;
         }
@@ -265,14 +269,13 @@ impl SandboxBuilder {
         let functions = self.tools.iter().map(|tool| tool.spec().name());
         let functions = functions.chain(submit.iter().map(|spec| spec.name()));
         let modules = ModuleSet::new(self.modules, &functions.collect::<Vec<_>>())?;
+        let mut packages = self.permissions.packages.clone();
+        packages.bundle = self.engine.bundle().filter(|_| !packages.forbids_bundle).cloned();
         let policy = Arc::new(Policy {
             tenant: self.tenant,
             limits: self.limits,
             env: env::environment(&self.permissions.env)?,
-            packages: Arc::new(LazyStore::new(
-                self.permissions.packages.clone(),
-                Arc::clone(self.engine.lock_json()),
-            )),
+            packages: Arc::new(LazyStore::new(packages, Arc::clone(self.engine.lock_json()))),
             permissions: self.permissions,
             terminal: self.terminal,
             audit: self.audit,
@@ -368,18 +371,7 @@ impl Sandbox {
         let requirements: Vec<String> =
             requirements.into_iter().map(|one| one.as_ref().to_owned()).collect();
         let (packages, to) = (Arc::clone(&self.policy.packages), to.into());
-        let (sender, fetched) = tokio::sync::oneshot::channel();
-        let fetch = move || {
-            // Sending fails only if nobody waits for the result any more.
-            let _ = sender.send(packages.export(&requirements, &to));
-        };
-        let thread = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(fetch);
-        thread.map_err(|error| {
-            let message = format!("the thread that fetches packages cannot start: {error}");
-            Error::new(ErrorKind::Packages, message).with_source(error)
-        })?;
-        let ended = |_| Error::new(ErrorKind::Packages, "the thread that fetches packages ended");
-        fetched.await.map_err(ended)?
+        on_packages_thread(move || packages.export(&requirements, &to)).await
     }
 
     /// Resolves and fetches packages with all that they need, as [`Session::load_packages`] does,
@@ -400,19 +392,11 @@ impl Sandbox {
             }
         }
         let packages = Arc::clone(&self.policy.packages);
-        let (sender, resolved) = tokio::sync::oneshot::channel();
-        let resolve = move || {
-            let store = packages.store();
-            // Sending fails only if nobody waits for the result any more.
-            let _ = sender.send(store.and_then(|store| Ok(store.resolve(&together).map(drop)?)));
-        };
-        let thread = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(resolve);
-        thread.map_err(|error| {
-            let message = format!("the thread that resolves packages cannot start: {error}");
-            Error::new(ErrorKind::Packages, message).with_source(error)
-        })?;
-        let ended = |_| Error::new(ErrorKind::Packages, "the thread that resolves packages ended");
-        resolved.await.map_err(ended)?
+        on_packages_thread(move || Ok(packages.store()?.resolve(&together).map(drop)?)).await
+    }
+
+    pub(super) fn packages(&self) -> &Arc<LazyStore> {
+        &self.policy.packages
     }
 
     /// Returns the same sandbox with calls that block.
@@ -439,6 +423,24 @@ impl Sandbox {
     pub async fn prewarmed(&self) -> Result<(), Error> {
         self.engine.pool().full(&self.policy.kind()).await
     }
+}
+
+/// Works on packages on a thread of its own: that may take minutes.
+pub(super) async fn on_packages_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let (sender, done) = tokio::sync::oneshot::channel();
+    let work = move || {
+        // Sending fails only if nobody waits for the result any more.
+        let _ = sender.send(work());
+    };
+    let thread = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(work);
+    thread.map_err(|error| {
+        let message = format!("the thread that works on packages cannot start: {error}");
+        Error::new(ErrorKind::Packages, message).with_source(error)
+    })?;
+    let ended = |_| Error::new(ErrorKind::Packages, "the thread that works on packages ended");
+    done.await.map_err(ended)?
 }
 
 impl std::fmt::Debug for SandboxBuilder {

@@ -97,6 +97,13 @@ pub(crate) struct Auditor {
     pub(crate) gate: Option<AuditGate>,
 }
 
+impl Auditor {
+    /// Returns `true` if somebody is told of accesses, or asked.
+    pub(crate) fn is_set(&self) -> bool {
+        self.sink.is_some() || self.gate.is_some()
+    }
+}
+
 /// A session's access to the sink, with a limit so that a guest cannot flood it. Also counts
 /// refusals, because every refusal is reported here.
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! The packages of one session: which may be imported, how they are loaded, and which WebAssembly
 //! they contain.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,8 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
 use crate::packages::{
-    LazyStore, LoadedPackage, PackageError, PackageTree, Requirement, SITE_PACKAGES,
+    Bundle, LazyStore, LoadedPackage, PackageError, PackageTree, Requirement, Resolution,
+    SITE_PACKAGES,
 };
 use crate::support::lock::lock;
 
@@ -32,6 +34,8 @@ struct Inner {
     /// All packages that were requested or preloaded; they must be compatible with each other.
     wanted: Mutex<Vec<Requirement>>,
     attempt: Mutex<Attempt>,
+    /// The packages of the bundle that were imported, each with why it was not loaded.
+    bundled: Mutex<BTreeMap<String, Option<String>>>,
 }
 
 /// The one attempt of a session to load the allowed packages for an import. A guest cannot keep the
@@ -46,6 +50,15 @@ enum Attempt {
     Guessed,
     /// The attempt ended; holds the reason if it failed.
     Ended(Option<String>),
+}
+
+/// What loads the package of a module.
+enum Import {
+    /// A package of the bundle.
+    Bundled(Requirement),
+    /// The packages that are allowed by name, one of which is known to have the module or may have
+    /// it.
+    Allowed { is_named: bool },
 }
 
 /// Why WebAssembly may be compiled.
@@ -66,14 +79,15 @@ impl SessionPackages {
         answers: Answers,
     ) -> Self {
         let (wanted, attempt) = (Mutex::new(wanted), Mutex::default());
+        let bundled = Mutex::default();
         let preloaded = tree.loaded().into();
-        Self(Arc::new(Inner { store, tree, preloaded, audit, answers, wanted, attempt }))
+        Self(Arc::new(Inner { store, tree, preloaded, audit, answers, wanted, attempt, bundled }))
     }
 
     /// Makes the packages of a copy of the session: the same ones are loaded. Also returns their
     /// files.
     pub(super) fn copy(&self, audit: AuditLog, answers: Answers) -> (Self, Arc<PackageTree>) {
-        let Inner { store, tree, preloaded, wanted, attempt, .. } = &*self.0;
+        let Inner { store, tree, preloaded, wanted, attempt, bundled, .. } = &*self.0;
         let preloaded = Arc::clone(preloaded);
         let (store, tree) = (Arc::clone(store), Arc::new(tree.copy()));
         let wanted = Mutex::new(lock(wanted).clone());
@@ -83,8 +97,9 @@ impl SessionPackages {
             Attempt::Guessed => Attempt::Guessed,
             Attempt::Ended(reason) => Attempt::Ended(reason.clone()),
         });
+        let bundled = Mutex::new(lock(bundled).clone());
         let files = Arc::clone(&tree);
-        let inner = Inner { store, tree, preloaded, audit, answers, wanted, attempt };
+        let inner = Inner { store, tree, preloaded, audit, answers, wanted, attempt, bundled };
         (Self(Arc::new(inner)), files)
     }
 
@@ -96,11 +111,18 @@ impl SessionPackages {
         let mut together = wanted.clone();
         together.extend(requirements.iter().filter(|new| !wanted.contains(new)).cloned());
         let resolution = inner.store.store()?.resolve(&together).map_err(refused)?;
+        let loaded = self.add(&resolution)?;
+        *wanted = together;
+        Ok(loaded)
+    }
+
+    /// Loads the wheels of a resolution, and returns those that were not loaded before.
+    fn add(&self, resolution: &Resolution) -> Result<Vec<LoadedPackage>, Error> {
+        let inner = &self.0;
         let before = inner.tree.loaded();
         for wheel in resolution.wheels() {
             inner.tree.add(wheel).map_err(refused)?;
         }
-        *wanted = together;
         let loaded = inner.tree.loaded().into_iter().filter(|package| !before.contains(package));
         Ok(loaded
             .inspect(|package| {
@@ -114,12 +136,19 @@ impl SessionPackages {
     /// Loads the allowed packages on a separate thread, if one of them has this module and they are
     /// not loaded yet. The answer to the call says whether anything was loaded.
     pub(super) fn import(&self, call: u32, module: &str) {
-        let is_named = match self.answer_at_once(module) {
-            Ok(is_named) => is_named,
+        let attempt = match self.answer_at_once(module) {
+            Ok(attempt) => attempt,
             Err(answer) => return send(&self.0.answers, call, answer),
         };
         let packages = self.clone();
         let load = move || {
+            let is_named = match attempt {
+                Import::Bundled(package) => {
+                    let answer = packages.load_bundled(&package);
+                    return send(&packages.0.answers, call, answer);
+                }
+                Import::Allowed { is_named } => is_named,
+            };
             // Resolved together they are compatible; one by one they might not be.
             let loaded = packages.load(packages.0.store.allowed()).map_err(|e| e.to_string());
             // Whether a package needs the module was a guess. The error is that of the package.
@@ -136,26 +165,80 @@ impl SessionPackages {
         let started = std::thread::Builder::new().name("isolet-packages".to_owned()).spawn(load);
         if let Err(error) = started {
             let reason = format!("the thread that loads packages cannot start: {error}");
-            *lock(&self.0.attempt) = Attempt::Ended(Some(reason.clone()));
+            let mut attempt = lock(&self.0.attempt);
+            if matches!(*attempt, Attempt::UnderWay) {
+                *attempt = Attempt::Ended(Some(reason.clone()));
+            }
+            drop(attempt);
             send(&self.0.answers, call, Err(import_error(reason)));
         }
     }
 
-    /// Begins an attempt to load the packages. Returns `true` if one of them is known to have the
-    /// module, or the answer to an import for which nothing needs loading.
-    fn answer_at_once(&self, module: &str) -> Result<bool, Result<Value, ToolError>> {
+    /// Loads a package of the bundle, and what it needs. The answer says whether anything was loaded.
+    fn load_bundled(&self, package: &Requirement) -> Result<Value, ToolError> {
+        let loaded = self.load_from_bundle(package).map_err(|error| error.to_string());
+        let reason = loaded.as_ref().err().cloned();
+        lock(&self.0.bundled).insert(package.name().to_owned(), reason);
+        loaded.map(|loaded| Value::Bool(!loaded.is_empty())).map_err(import_error)
+    }
+
+    /// Loads a package with the bundle's versions of all that it needs. If another version of one
+    /// is loaded, resolves it together with what is loaded.
+    fn load_from_bundle(&self, package: &Requirement) -> Result<Vec<LoadedPackage>, Error> {
+        let inner = &self.0;
+        inner.audit.check().map_err(|reason| unlogged(&reason))?;
+        let resolution = inner.store.store()?.resolve(std::slice::from_ref(package))?;
+        let mut wanted = lock(&inner.wanted);
+        let is_other = |one: &LoadedPackage| {
+            let same = resolution.wheels().iter().find(|wheel| wheel.name() == one.name);
+            same.is_some_and(|wheel| wheel.digest().to_string() != one.sha256)
+        };
+        if inner.tree.loaded().iter().any(is_other) {
+            drop(wanted);
+            return self.load(std::slice::from_ref(package));
+        }
+        let loaded = self.add(&resolution)?;
+        if !wanted.contains(package) {
+            wanted.push(package.clone());
+        }
+        Ok(loaded)
+    }
+
+    /// Returns the package of the bundle that has a module, if it was not imported before. Then the
+    /// answer is as before.
+    fn bundled(&self, module: &str) -> Option<Result<Import, Result<Value, ToolError>>> {
+        let package = self.0.store.bundle()?.package_of(module)?;
+        Some(match lock(&self.0.bundled).get(package.name()) {
+            None => Ok(Import::Bundled(package)),
+            Some(None) => Err(Ok(Value::Bool(false))),
+            Some(Some(reason)) => Err(Err(import_error(reason.clone()))),
+        })
+    }
+
+    /// Begins an attempt to load what has a module, or returns the answer to an import for which
+    /// nothing needs loading.
+    fn answer_at_once(&self, module: &str) -> Result<Import, Result<Value, ToolError>> {
         let inner = &self.0;
         let name = module.split('.').next().unwrap_or_default();
         if name.len() > MODULE_NAME_BYTES {
             return Err(Ok(Value::Bool(false)));
         }
-        let store = inner.store.store().map_err(|error| Err(import_error(error.to_string())))?;
         let allowed = inner.store.allowed();
+        // What is allowed by name may be another version than the bundle's.
+        if allowed.is_empty()
+            && let Some(bundled) = self.bundled(name)
+        {
+            return bundled;
+        }
+        let store = inner.store.store().map_err(|error| Err(import_error(error.to_string())))?;
         let is_named = store.allowed_for_import(name, allowed).is_some();
         let is_allowed = is_named
             // A program may import what a package needs before the package itself.
             || (self.is_any_unloaded() && store.is_needed_by(name, allowed));
         if !is_allowed {
+            if let Some(bundled) = self.bundled(name) {
+                return bundled;
+            }
             let reason = "no allowed package has this module".to_owned();
             inner.audit.tell(false, reason, || Access::Package { name: name.to_owned() });
             return Err(Ok(Value::Bool(false)));
@@ -164,12 +247,16 @@ impl SessionPackages {
         match &*attempt {
             Attempt::None | Attempt::Guessed => {
                 *attempt = Attempt::UnderWay;
-                Ok(is_named)
+                Ok(Import::Allowed { is_named })
             }
             Attempt::UnderWay => {
                 Err(Err(import_error("the packages are being loaded already".to_owned())))
             }
-            Attempt::Ended(None) => Err(Ok(Value::Bool(false))),
+            // It may be none of theirs after all.
+            Attempt::Ended(None) => match self.bundled(name) {
+                Some(bundled) => bundled,
+                None => Err(Ok(Value::Bool(false))),
+            },
             Attempt::Ended(Some(reason)) => Err(Err(import_error(reason.clone()))),
         }
     }
@@ -246,6 +333,13 @@ impl SessionPackages {
             return Ok(());
         }
         self.load(self.0.store.allowed())?;
+        for SavedPackage { name, sha256, .. } in wanted {
+            let mut bundled = self.0.store.bundle().into_iter().flat_map(Bundle::candidates);
+            let is_it = bundled.find(|one| one.name == *name && one.digest.to_string() == *sha256);
+            if let Some(bundled) = is_it {
+                self.load_from_bundle(&bundled.name.parse()?)?;
+            }
+        }
         *lock(&self.0.attempt) = Attempt::Ended(None);
         let loaded = self.0.tree.loaded();
         for package in wanted {
@@ -276,7 +370,7 @@ impl SessionPackages {
     /// Returns `true` if packages are allowed, so that asking the host about a failed import makes
     /// sense.
     pub(crate) fn any_allowed(&self) -> bool {
-        !self.0.store.allowed().is_empty()
+        !self.0.store.allowed().is_empty() || self.0.store.bundle().is_some()
     }
 }
 

@@ -74,6 +74,13 @@ impl ImageLocation {
         Ok(lock)
     }
 
+    /// Returns `true` if another process makes this image, which has packages.
+    pub(crate) fn is_being_made(&self) -> bool {
+        let path = self.path().with_extension(OWN_TURN);
+        let Ok(file) = File::options().read(true).write(true).open(path) else { return false };
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
     fn acquire_within(&self, tell: &dyn Fn(&str), packages: &Patience) -> Option<BuildLock> {
         self.make_directory();
         let own = self.path_is_preloaded().then(|| self.path().with_extension(OWN_TURN));

@@ -30,7 +30,9 @@ pub(crate) struct Candidate {
     pub(crate) metadata: Metadata,
     /// Dependencies in addition to those in its metadata, as normalised names.
     pub(crate) depends: BTreeSet<String>,
-    rank: u32,
+    pub(super) rank: u32,
+    /// Set if it is in a bundle: it is read there, and was changed when the bundle was made.
+    pub(crate) is_bundled: bool,
 }
 
 impl Candidate {
@@ -46,6 +48,7 @@ impl Candidate {
             metadata: wheel.metadata().clone(),
             depends: BTreeSet::new(),
             rank,
+            is_bundled: false,
         }
     }
 

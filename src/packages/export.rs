@@ -39,7 +39,10 @@ impl PackageStore {
 
     /// Resolves the requirements to wheels that meet them by their own metadata, too. Pyodide's
     /// lock, which speaks for wheels that are not at hand, may name less.
-    fn resolve_complete(&self, requirements: &[Requirement]) -> Result<Resolution, PackageError> {
+    pub(super) fn resolve_complete(
+        &self,
+        requirements: &[Requirement],
+    ) -> Result<Resolution, PackageError> {
         let mut wanted: BTreeSet<String> = requirements.iter().map(ToString::to_string).collect();
         for _ in 0..MAX_ROUNDS {
             let parsed = wanted.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>()?;

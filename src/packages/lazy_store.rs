@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use isolet_pyodide_assets::Downloader;
 
 use super::LoadedPackage;
+use super::bundle::Bundle;
 use super::download;
 use super::policy::PackagePolicy;
 use super::requirement::Requirement;
@@ -34,6 +35,11 @@ impl LazyStore {
         &self.policy.allowed
     }
 
+    /// Returns the packages that may be imported without being named.
+    pub(crate) fn bundle(&self) -> Option<&Bundle> {
+        self.policy.bundle.as_ref()
+    }
+
     /// Writes the wheels of these packages, and of all that they need, into a directory. Blocks
     /// while they are resolved and fetched.
     pub(crate) fn export(
@@ -58,6 +64,7 @@ impl LazyStore {
         };
         let mut options = StoreOptions {
             wheels: policy.wheels.clone(),
+            bundle: policy.bundle.clone(),
             authorities: policy.authorities.clone(),
             offline: policy.offline,
             given_up: policy.given_up.clone(),

@@ -6,6 +6,8 @@
 //! can only name a module. A name that the owner has not allowed has no effect.
 
 pub(crate) mod archive;
+mod bundle;
+mod bundle_writer;
 mod cache;
 mod directory;
 mod download;
@@ -19,6 +21,7 @@ mod lazy_store;
 mod local;
 pub(crate) mod lock;
 pub(crate) mod marker;
+mod mentions;
 pub(crate) mod metadata;
 mod patch;
 mod pip;
@@ -44,10 +47,13 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use bundle::{Bundle, BundledPackage};
+pub(crate) use bundle_writer::BundleWriter;
 pub(crate) use download::DownloadSink;
 pub use download::PackageDownload;
 pub(crate) use error::PackageError;
 pub(crate) use lazy_store::LazyStore;
+pub(crate) use mentions::imported_modules;
 pub(crate) use policy::PackagePolicy;
 pub(crate) use preload::Preload;
 pub(crate) use requirement::Requirement;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use isolet_pyodide_assets::Authorities;
 
+use super::bundle::Bundle;
 use super::download::DownloadSink;
 use super::requirement::Requirement;
 use crate::data::error::{Error, ErrorKind};
@@ -16,6 +17,10 @@ pub(crate) struct PackagePolicy {
     /// Modules to preload, whose packages are found when they are resolved.
     pub(crate) modules: Vec<String>,
     pub(crate) wheels: Vec<PathBuf>,
+    /// Packages that may be imported without being named.
+    pub(crate) bundle: Option<Bundle>,
+    /// Set if the packages of the engine's bundle may not be imported.
+    pub(crate) forbids_bundle: bool,
     pub(crate) cache: Option<PathBuf>,
     pub(crate) offline: bool,
     pub(crate) pyodide_packages: Option<String>,

@@ -145,6 +145,9 @@ impl Inner {
     }
 
     fn keep_candidate(&self, candidate: &Candidate) -> Result<Arc<Wheel>, PackageError> {
+        if candidate.is_bundled {
+            return self.open_bundled(candidate);
+        }
         match self.open_cached(&candidate.file_name, candidate.digest)? {
             Some(wheel) => Ok(wheel),
             None => self.keep(&candidate.file_name, candidate.digest, &candidate.bytes()?),

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use isolet_pyodide_assets::{Authorities, Digest, DownloadError, Wanted};
 
 use super::Resolution;
+use super::bundle::Bundle;
 use super::cache::{Cache, FORM};
 use super::directory::{self, Candidate};
 use super::error::PackageError;
 use super::interpreter::{ABI, PLATFORM, PYTHON};
+use super::local::{self, Local};
 use super::lock::Lock;
 use super::pip::Pip;
 use super::requirement::Requirement;
@@ -32,6 +34,8 @@ pub(crate) struct StoreOptions {
     /// Directories of wheels. Packages in them take precedence over all other sources. They are
     /// read once. Default: none.
     pub(crate) wheels: Vec<PathBuf>,
+    /// Wheels that stand after these directories, and before all other sources. Default: none.
+    pub(crate) bundle: Option<Bundle>,
     /// A directory with the files of Pyodide's distribution. Default: none.
     pub(crate) pyodide_packages: Option<PathBuf>,
     /// Fetches files that this directory lacks. Default: nothing is fetched.
@@ -108,6 +112,9 @@ impl PackageStore {
         if texts.is_empty() {
             return Ok(Resolution::default());
         }
+        if let Some(wheels) = self.0.bundled(&texts)? {
+            return Ok(Resolution { wheels });
+        }
         let key = self.0.key(texts.keys())?;
         if let Some(wheels) = self.0.recorded(key)? {
             return Ok(Resolution { wheels });
@@ -134,8 +141,36 @@ impl Inner {
             return Ok(candidates);
         }
         let candidates = directory::scan(&self.options.wheels)?;
-        let candidates = candidates.into_iter().map(Arc::new).collect();
+        let candidates = candidates.into_iter().map(Arc::new);
+        let bundled = self.options.bundle.iter().flat_map(Bundle::candidates);
+        let candidates = candidates.chain(bundled.cloned()).collect();
         Ok(self.directories.get_or_init(|| candidates))
+    }
+
+    /// Resolves requirements from the bundle alone, if it has all that they need. Directories go
+    /// before it.
+    fn bundled(
+        &self,
+        requirements: &BTreeMap<String, Requirement>,
+    ) -> Result<Option<Vec<Arc<Wheel>>>, PackageError> {
+        let Some(bundle) = self.options.bundle.as_ref().filter(|_| self.options.wheels.is_empty())
+        else {
+            return Ok(None);
+        };
+        let requirements: Vec<Requirement> = requirements.values().cloned().collect();
+        let Local::Complete(chosen) = local::resolve(&requirements, bundle)? else {
+            return Ok(None);
+        };
+        chosen.iter().map(|one| self.open_bundled(one)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Opens a wheel of the bundle, or returns it if it is already open.
+    pub(super) fn open_bundled(&self, candidate: &Candidate) -> Result<Arc<Wheel>, PackageError> {
+        if let Some(wheel) = self.opened(candidate.digest) {
+            return Ok(wheel);
+        }
+        let (file_name, digest) = (&candidate.file_name, candidate.digest);
+        Ok(self.note_open(Wheel::unchanged(file_name, candidate.bytes()?, digest)?))
     }
 
     /// Opens a wheel, or returns it if it is already open. The bytes must have this digest.
@@ -148,11 +183,15 @@ impl Inner {
         if let Some(wheel) = self.opened(digest) {
             return Ok(wheel);
         }
-        let wheel = Arc::new(Wheel::of_digest(file_name, Arc::clone(bytes), digest)?);
+        Ok(self.note_open(Wheel::of_digest(file_name, Arc::clone(bytes), digest)?))
+    }
+
+    fn note_open(&self, wheel: Wheel) -> Arc<Wheel> {
+        let wheel = Arc::new(wheel);
         let mut open = lock(&self.open);
         open.retain(|_, wheel| wheel.strong_count() > 0);
         open.insert(wheel.digest(), Arc::downgrade(&wheel));
-        Ok(wheel)
+        wheel
     }
 
     /// Opens a wheel from the cache, if it is there.
@@ -203,6 +242,9 @@ impl Inner {
         for (file_name, digest) in directory::list(&self.options.wheels, &self.cache)? {
             text.extend(["wheel ", &file_name, " ", &digest.to_string(), "\n"]);
         }
+        if let Some(bundle) = &self.options.bundle {
+            text.extend(["bundle ", &bundle.digest().to_string(), "\n"]);
+        }
         Ok(Digest::of(text.as_bytes()))
     }
 
@@ -217,6 +259,12 @@ impl Inner {
             let Some((digest, _)) = recorded.checked() else {
                 return Ok(None);
             };
+            if let Some(bundled) =
+                self.options.bundle.as_ref().and_then(|all| all.candidate(digest))
+            {
+                wheels.push(self.open_bundled(bundled)?);
+                continue;
+            }
             match self.open_cached(&recorded.file_name, digest)? {
                 Some(wheel) => wheels.push(wheel),
                 None => return Ok(None),

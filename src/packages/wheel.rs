@@ -87,6 +87,22 @@ impl Wheel {
         bytes: Arc<[u8]>,
         digest: Digest,
     ) -> Result<Self, PackageError> {
+        let mut wheel = Self::unchanged(file_name, bytes, digest)?;
+        wheel.change();
+        Ok(wheel)
+    }
+
+    /// Opens a wheel with this file name, whose bytes were found to have this digest, and whose
+    /// files are as isolet needs them.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn unchanged(
+        file_name: &str,
+        bytes: Arc<[u8]>,
+        digest: Digest,
+    ) -> Result<Self, PackageError> {
         let refused = |reason: String| PackageError::wheel(file_name, reason);
         let WheelName { name, version, rank } = file_name.parse()?;
         if rank.is_none() {
@@ -99,20 +115,7 @@ impl Wheel {
             let says = format!("{} {}", metadata.name, metadata.version);
             return Err(refused(format!("its METADATA says `{says}`, its name {name} {version}")));
         }
-        let mut files = files(&archive, &name).map_err(refused)?;
-        let read = |path: &str| {
-            let file = files.iter().find(|file| file.path == path)?;
-            if file.file.size > MAX_PATCHED_BYTES {
-                return None;
-            }
-            Some(archive.read(&file.file).ok()?.to_vec())
-        };
-        let patch = WheelPatch::of(digest, &name, &version, read).map(Arc::new);
-        if let Some(patch) = &patch {
-            for file in &mut files {
-                file.patch = patch.file(&file.path).map(|which| (Arc::clone(patch), which));
-            }
-        }
+        let files = files(&archive, &name).map_err(refused)?;
         let imports = imports(&files);
         Ok(Self {
             name,
@@ -126,8 +129,26 @@ impl Wheel {
             archive,
             inflated: Mutex::default(),
             modules: OnceLock::new(),
-            patch,
+            patch: None,
         })
+    }
+
+    /// Has its files changed as the patch of the package says, if there is one.
+    fn change(&mut self) {
+        let read = |path: &str| {
+            let file = self.files.iter().find(|file| file.path == path)?;
+            if file.file.size > MAX_PATCHED_BYTES {
+                return None;
+            }
+            Some(self.archive.read(&file.file).ok()?.to_vec())
+        };
+        let patch = WheelPatch::of(self.digest, &self.name, &self.version, read).map(Arc::new);
+        if let Some(patch) = &patch {
+            for file in &mut self.files {
+                file.patch = patch.file(&file.path).map(|which| (Arc::clone(patch), which));
+            }
+        }
+        self.patch = patch;
     }
 
     /// Returns the normalised name of the distribution.

@@ -7,6 +7,9 @@ use crate::data::error::{Error, ErrorKind};
 /// The environment variable with the directory of the assets.
 pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
 
+/// The environment variable with the directory of the packages that are installed.
+pub const BUNDLE_VARIABLE: &str = "ISOLET_BUNDLE";
+
 /// Returns isolet's directory `name` in the user's cache directory.
 ///
 /// # Errors

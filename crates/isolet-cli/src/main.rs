@@ -119,7 +119,7 @@ fn command() -> ExitCode {
     let assets = cli.assets.as_deref();
     let is_json = match &cli.command {
         Command::Run(args) => args.json,
-        Command::Packages(packages::PackagesCommand::Fetch(args)) => args.json,
+        Command::Packages(command) => command.is_json(),
         _ => false,
     };
     match &cli.command {

@@ -24,6 +24,31 @@ pub(crate) enum PackagesCommand {
     /// On a machine without a network, `isolet run --wheels DIR --offline --with NAME` then runs
     /// with them.
     Fetch(FetchArgs),
+    /// Write packages, with all that they need and their bytecode, into a directory as a bundle
+    ///
+    /// `--bundle DIR`, or the variable `ISOLET_BUNDLE`, then lets code import them without further
+    /// options.
+    Bundle(BundleArgs),
+}
+
+impl PackagesCommand {
+    /// Returns `true` if the command prints JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Self::Fetch(args) => args.json,
+            Self::Bundle(args) => args.fetch.json,
+        }
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct BundleArgs {
+    #[command(flatten)]
+    fetch: FetchArgs,
+    /// Packages of it that are often imported together: sessions that import them start from an
+    /// image. May be given several times, the smallest set first
+    #[arg(long, value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    set: Vec<value_parsers::Packages>,
 }
 
 #[derive(clap::Args)]
@@ -48,14 +73,17 @@ pub(crate) struct FetchArgs {
     ca_file: Vec<PathBuf>,
     /// Print one JSON object: what was written, or why nothing was
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     /// Do not show the progress
     #[arg(short, long)]
     quiet: bool,
 }
 
 pub(crate) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Result<ExitCode> {
-    let PackagesCommand::Fetch(args) = command;
+    let (args, sets) = match command {
+        PackagesCommand::Fetch(args) => (args, None),
+        PackagesCommand::Bundle(args) => (&args.fetch, Some(&args.set)),
+    };
     let engine = open_engine(assets, &args.ca_file, |assets| {
         Ok(Engine::builder().assets(assets).on_notice(progress::notice).build()?)
     })?;
@@ -63,7 +91,14 @@ pub(crate) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Resu
     let packages: Vec<String> = args.packages.iter().flatten().cloned().collect();
     let progress = Progress::new(args.quiet || args.json);
     let fetched = progress.during(&progress::of_packages(&packages), || {
-        sandbox.blocking().fetch_packages(&packages, &args.to)
+        let sandbox = sandbox.blocking();
+        match sets {
+            None => sandbox.fetch_packages(&packages, &args.to),
+            Some(sets) => {
+                let sets = sets.iter().map(|set| set.iter().cloned().collect());
+                sandbox.bundle_packages(&packages, sets, &args.to)
+            }
+        }
     })?;
     let fetched = fetched.into_iter().map(|package| {
         let path = args.to.join(&package.file_name);

@@ -2,12 +2,12 @@
 //! and on a socket, for many clients. See `docs/reference/protocol.md` and
 //! `docs/reference/http-api.md`.
 
-use crate::kit::engine::open_engine;
+use crate::kit::engine::{find_packages, open_engine};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isolet::{Engine, EngineBuilder};
+use isolet::{Engine, EngineBuilder, SetImages};
 use isolet_serve::http::{self, NODE_WORKER_NICENESS, NodeOptions};
 use isolet_serve::{Wire, stdio};
 use isolet_service::core::Engines;
@@ -107,7 +107,10 @@ fn engines(
     let base = open_engine(assets, &[], |assets| {
         let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
         let builder = builder.on_notice(progress::notice);
-        let builder = adjust(args.isolation.confine(builder))?;
+        let mut builder = adjust(args.isolation.confine(builder))?;
+        if let Some(bundle) = find_packages(None)? {
+            builder = builder.bundle(bundle).set_images(SetImages::Make);
+        }
         // The first session does not wait for the image, and assets that are missing are fetched.
         let what = "making the memory image, which takes some seconds and happens once";
         progress::said(what, || builder.clone().build())?;

@@ -9,11 +9,12 @@ use tokio::runtime::Handle;
 
 use super::Engine;
 use super::image::DamagedImage;
+use super::sets::PackageSets;
 use crate::api::permissions::Permissions;
 use crate::data::error::Error;
 use crate::data::isolation::{Confinement, Isolation, Layer, WorkerStart};
 use crate::image::PRELOADED_BYTES;
-use crate::packages::{LazyStore, PackagePolicy, Preload};
+use crate::packages::{Bundle, LazyStore, PackagePolicy, Preload};
 use crate::worker::check_event_loop;
 
 /// Builds an [`Engine`].
@@ -41,6 +42,9 @@ pub struct EngineBuilder {
     pub(super) images: Option<PathBuf>,
     pub(super) damaged_image: DamagedImage,
     pub(super) packages: PackagePolicy,
+    pub(super) bundle: Option<Bundle>,
+    /// Whether sessions start from images of the bundle's sets, and whether these are made.
+    pub(super) set_images: SetImages,
     pub(super) confines_preloaded: bool,
     pub(super) import_time: Duration,
     pub(super) confinement: Confinement,
@@ -49,6 +53,21 @@ pub struct EngineBuilder {
     /// Reads what workers send, as far as it can.
     pub(super) event_loop: Option<Handle>,
     pub(super) on_notice: OnNotice,
+}
+
+/// What becomes of the images of a bundle's sets of packages. See
+/// [`EngineBuilder::bundle`](EngineBuilder::bundle).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SetImages {
+    /// Sessions start from images that are there.
+    #[default]
+    Use,
+    /// A process of low priority makes those that are missed, once the packages are imported for
+    /// the first time.
+    Make,
+    /// Sessions import the packages themselves.
+    Ignore,
 }
 
 /// What to call with sentences for a person.
@@ -79,6 +98,8 @@ impl Default for EngineBuilder {
             images: None,
             damaged_image: DamagedImage::default(),
             packages: PackagePolicy::default(),
+            bundle: None,
+            set_images: SetImages::default(),
             confines_preloaded: false,
             import_time: Self::IMPORT_TIME,
             confinement: Confinement::default(),
@@ -158,6 +179,44 @@ impl EngineBuilder {
         Ok(self)
     }
 
+    /// Lets sandboxes import the packages of this bundle without further permission, unless theirs
+    /// [forbid](Permissions::forbid_bundle) it. [Preloaded](Self::preload) packages come from it,
+    /// too. Default: none.
+    ///
+    /// An `import` loads the package, with what it needs, from the bundle's directory. If the first
+    /// code of a session imports packages of one of the bundle's [sets](Bundle::sets), the session
+    /// gets an interpreter of an image that has imported them, if there is one:
+    /// [`set_images`](Self::set_images).
+    pub fn bundle(mut self, bundle: Bundle) -> Self {
+        self.packages.bundle = Some(bundle.clone());
+        self.bundle = Some(bundle);
+        self
+    }
+
+    /// Sets what becomes of the images of the [bundle's](Self::bundle) sets. Default:
+    /// [`SetImages::Use`].
+    ///
+    /// They are in the directory of [`images`](Self::images). No session starts from one if its
+    /// sandbox has an audit log, less than 512 MiB of memory, or environment variables that the
+    /// packages read when they are imported, such as `MPLBACKEND`.
+    pub fn set_images(mut self, what: SetImages) -> Self {
+        self.set_images = what;
+        self
+    }
+
+    /// Returns the sets of packages that sessions of the engine may move to.
+    pub(super) fn sets(&self) -> Option<Arc<PackageSets>> {
+        let bundle = self.bundle.clone()?;
+        let is_plain = self.packages.allowed.is_empty() && self.packages.modules.is_empty();
+        if !is_plain || self.set_images == SetImages::Ignore {
+            return None;
+        }
+        let builder =
+            Self { set_images: SetImages::Ignore, on_notice: OnNotice::default(), ..self.clone() };
+        let makes_images = self.set_images == SetImages::Make;
+        Some(Arc::new(PackageSets::new(bundle, builder, makes_images)))
+    }
+
     /// Sets how long [preloaded](Self::preload) packages may take when an image is made that has
     /// imported them: what they do when they are imported, and compiling them. Default:
     /// [`IMPORT_TIME`](Self::IMPORT_TIME). Resolving and fetching them does not count.
@@ -191,12 +250,14 @@ impl EngineBuilder {
     /// Takes packages from the sources of these permissions: directories of wheels, the cache,
     /// Pyodide's own packages, offline or not. The packages that they allow do not matter.
     pub fn packages_from(self, permissions: &Permissions) -> Self {
-        let PackagePolicy { allowed, modules, .. } = self.packages.clone();
-        self.packages(PackagePolicy { allowed, modules, ..permissions.packages.clone() })
+        let PackagePolicy { allowed, modules, bundle, .. } = self.packages.clone();
+        let sources = permissions.packages.clone();
+        self.packages(PackagePolicy { allowed, modules, bundle, ..sources })
     }
 
     /// Sets the packages to preload, and their sources.
     pub(super) fn packages(mut self, packages: PackagePolicy) -> Self {
+        self.bundle.clone_from(&packages.bundle);
         self.packages = packages;
         self
     }

@@ -40,16 +40,29 @@ pub(super) struct ImageSpec<'a> {
     pub(super) patience: Patience,
 }
 
+/// An image, or where it would be.
+type Found = Result<ImageFile, ImageLocation>;
+
 /// Finds the image, or has it made.
-pub(super) fn open(spec: &ImageSpec<'_>) -> Result<ImageFile, Error> {
+pub(super) fn open(spec: &ImageSpec<'_>) -> Result<Found, Error> {
+    let location = location(spec)?;
+    match ImageFile::find(&location) {
+        Ok(Some(image)) => Ok(Ok(image)),
+        Err(error) if spec.damaged == DamagedImage::Refuse => Err(error),
+        Ok(None) | Err(_) => make(spec, &location).map(Ok),
+    }
+}
+
+/// Finds the image, if there is one.
+pub(super) fn find(spec: &ImageSpec<'_>) -> Result<Found, Error> {
+    let location = location(spec)?;
+    Ok(ImageFile::find(&location)?.ok_or(location))
+}
+
+fn location(spec: &ImageSpec<'_>) -> Result<ImageLocation, Error> {
     let lock = lock().map_err(Error::of_assets)?;
     let ImageSpec { home, images, preload, importer, .. } = *spec;
-    let location = ImageLocation::new(home, images, lock, preload, importer);
-    match ImageFile::find(&location) {
-        Ok(Some(image)) => Ok(image),
-        Err(error) if spec.damaged == DamagedImage::Refuse => Err(error),
-        Ok(None) | Err(_) => make(spec, &location),
-    }
+    Ok(ImageLocation::new(home, images, lock, preload, importer))
 }
 
 #[cfg(feature = "engine")]
@@ -80,7 +93,8 @@ fn make(spec: &ImageSpec<'_>, location: &ImageLocation) -> Result<ImageFile, Err
     let program = crate::worker::find_worker(spec.confinement.worker.as_deref())?;
     let replaces = spec.damaged == DamagedImage::Replace;
     let ImageSpec { assets, home, images, packages, importer, ref patience, .. } = *spec;
-    let request = ImageRequest::new(assets, home, images, packages, importer, replaces, patience);
+    let request =
+        ImageRequest::new(assets, home, images, packages, importer, replaces, patience.limit());
     ask(&program, &request, patience)?;
     ImageFile::find(location)?.ok_or_else(|| {
         let message = format!(

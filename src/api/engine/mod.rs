@@ -9,6 +9,7 @@ mod image_worker;
 mod interpreters;
 pub(crate) mod pool;
 pub(crate) mod ready;
+mod sets;
 pub(crate) mod startup;
 mod takers;
 
@@ -24,19 +25,20 @@ use self::checkpointer::Checkpointer;
 use self::interpreters::Interpreters;
 use self::pool::Pool;
 use self::ready::InterpreterKind;
+use self::sets::PackageSets;
 use crate::api::blocking;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::{Confinement, Isolation};
 use crate::data::limits::Limits;
-use crate::image::Importer;
+use crate::image::{ImageFile, ImageLocation, Importer};
 use crate::isolate::lost_threads;
-use crate::packages::Preload;
+use crate::packages::{Bundle, Preload};
 use crate::protocol::codec;
 use crate::support::cache_dir::cache_dir;
 use crate::support::obstacles;
 use crate::support::patience::Patience;
 use crate::support::signals::outlive_file_size_limit;
-pub use builder::EngineBuilder;
+pub use builder::{EngineBuilder, SetImages};
 
 /// V8 and a verified Pyodide, shared by all sessions of the process.
 ///
@@ -54,6 +56,8 @@ struct Inner {
     /// Why the image was not stored.
     unstored: Option<String>,
     preload: Preload,
+    bundle: Option<Bundle>,
+    sets: Option<Arc<PackageSets>>,
     confinement: Confinement,
     max_sessions: usize,
     spare_sessions: usize,
@@ -94,14 +98,34 @@ impl Engine {
     }
 
     fn open(options: EngineBuilder) -> Result<Self, Error> {
+        match Self::open_or(options, image::open)? {
+            Ok(engine) => Ok(engine),
+            Err(location) => {
+                let message = format!("there is no image at `{}`", location.path().display());
+                Err(Error::new(ErrorKind::Start, message))
+            }
+        }
+    }
+
+    /// Opens an engine if there is an image for it. Otherwise returns where it would be.
+    fn open_if_made(options: EngineBuilder) -> Result<Result<Self, ImageLocation>, Error> {
+        Self::open_or(options, image::find)
+    }
+
+    fn open_or(
+        mut options: EngineBuilder,
+        image: impl FnOnce(&image::ImageSpec<'_>) -> Result<Result<ImageFile, ImageLocation>, Error>,
+    ) -> Result<Result<Self, ImageLocation>, Error> {
         outlive_file_size_limit();
-        let assets_dir = match options.assets {
+        let assets_dir = match options.assets.clone() {
             Some(dir) => dir,
             None => crate::api::assets::find_assets(None)?,
         };
+        options.assets = Some(assets_dir.clone());
+        let sets = options.sets();
         let lock_json = Assets::open_lock_json(&assets_dir).map_err(Error::of_assets)?;
         let preload = builder::resolve(&options.packages, &lock_json)?;
-        let images = match options.images {
+        let images = match options.images.clone() {
             Some(dir) => dir,
             None if preload.is_empty() => assets_dir.clone(),
             None => cache_dir("images")?,
@@ -112,7 +136,7 @@ impl Engine {
             Isolation::Process => Importer::GuestWorker,
         };
         let home = options.image_home.unwrap_or_else(|| crate::api::assets::image_dir(&assets_dir));
-        let image = image::open(&image::ImageSpec {
+        let image = image(&image::ImageSpec {
             assets: &assets_dir,
             home: &home,
             images: &images,
@@ -124,6 +148,10 @@ impl Engine {
             tell: &|text| options.on_notice.tell(text),
             patience: Patience::new(options.import_time, options.packages.given_up.clone()),
         })?;
+        let image = match image {
+            Ok(image) => image,
+            Err(location) => return Ok(Err(location)),
+        };
         let unstored = image.why_unstored().map(|reason| {
             let dir = if preload.is_empty() { &home } else { &images };
             unstored(dir, &assets_dir, reason)
@@ -137,12 +165,14 @@ impl Engine {
             let interpreters = Arc::clone(&interpreters);
             Arc::new(move |kind| Arc::clone(&interpreters).boot(kind).boxed())
         });
-        let EngineBuilder { confinement, max_sessions, spare_sessions, .. } = options;
+        let EngineBuilder { bundle, confinement, max_sessions, spare_sessions, .. } = options;
         let inner = Inner {
             lock_json,
             assets_dir,
             unstored,
             preload,
+            bundle,
+            sets,
             confinement,
             max_sessions,
             spare_sessions,
@@ -151,7 +181,7 @@ impl Engine {
             interpreters,
             checkpointer: Arc::default(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Ok(Self { inner: Arc::new(inner) }))
     }
 
     /// Returns how many threads of killed sessions are still running in this process.
@@ -261,6 +291,12 @@ impl Engine {
         let limit = self.inner.max_sessions;
         let message = format!("too many sessions of the engine: limit {limit}, needed {needed}");
         Err(Error::new(ErrorKind::Limit, message))
+    }
+
+    /// Returns the packages that its sandboxes may import without further permission.
+    #[must_use]
+    pub fn bundle(&self) -> Option<&Bundle> {
+        self.inner.bundle.as_ref()
     }
 
     pub(crate) fn spare_sessions(&self) -> usize {

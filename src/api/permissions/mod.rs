@@ -21,7 +21,8 @@ use crate::support::patience::GivenUp;
 /// * files: the guest sees only its own in-memory files;
 /// * network: none, and no name is looked up;
 /// * environment: only `HOME`, which is the guest's own `/home/user`; no variable of the host;
-/// * packages: only Python's standard library.
+/// * packages: only Python's standard library, and the engine's
+///   [bundle](crate::EngineBuilder::bundle).
 ///
 /// A denial raises an exception in the guest, usually `PermissionError`, and reports an
 /// [`AuditEvent`](crate::AuditEvent) to the host.
@@ -199,6 +200,13 @@ impl Permissions {
     pub fn allow_package(mut self, requirement: &str) -> Result<Self, Error> {
         self.packages.allow(requirement)?;
         Ok(self)
+    }
+
+    /// Forbids the packages of the engine's [bundle](crate::EngineBuilder::bundle), which may be
+    /// imported otherwise.
+    pub fn forbid_bundle(mut self) -> Self {
+        self.packages.forbids_bundle = true;
+        self
     }
 
     /// Adds a directory of wheels, which is searched before all other sources. It must be

@@ -10,6 +10,7 @@ mod revival;
 mod run;
 mod saved;
 mod seat;
+mod setup;
 mod shared;
 mod state;
 mod variables;
@@ -84,7 +85,9 @@ impl Session {
     /// Dropping the future kills the run and the session.
     pub async fn run(&mut self, cell: impl Into<Cell>) -> Result<Execution, Error> {
         let before = self.revive_if_ended().await;
-        let execution = self.shared.run_cell(cell.into(), None).await?;
+        let cell = cell.into();
+        self.move_for(&cell.code).await;
+        let execution = self.shared.run_cell(cell, None).await?;
         Ok(self.after(execution, before).await)
     }
 
@@ -96,6 +99,7 @@ impl Session {
         let cell = cell.into();
         let run = async move {
             let before = self.revive_if_ended().await;
+            self.move_for(&cell.code).await;
             let execution = self.shared.run_cell(cell, Some(writer)).await?;
             Ok(self.after(execution, before).await)
         };

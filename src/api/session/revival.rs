@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::Session;
 use super::checkpoint::{Checkpoint, Keeper};
-use super::opening::{config, startup};
+use super::opening::{config, keeper, startup};
 use super::shared::Shared;
 use super::state::SessionState;
 use super::variables::{completed, definitions};
+use crate::api::engine::Engine;
 use crate::api::engine::pool::Refill;
 use crate::data::error::Error;
 use crate::data::execution::{Execution, Restored};
@@ -55,9 +56,9 @@ impl Session {
             Some(checkpoint) => match self.at_checkpoint(&checkpoint).await {
                 Ok(revived) => (revived, lost_runs),
                 // What was kept is of the guest, so it may be what no interpreter can go on from.
-                Err(_) => (self.at_beginning().await.ok()?, all_runs),
+                Err(_) => (self.at_beginning(&self.engine).await.ok()?, all_runs),
             },
-            None => (self.at_beginning().await.ok()?, all_runs),
+            None => (self.at_beginning(&self.engine).await.ok()?, all_runs),
         };
         let (shared, isolation) = revived;
         self.seat.give_to(&shared);
@@ -94,9 +95,12 @@ impl Session {
         Ok((shared, isolation))
     }
 
-    /// Makes an interpreter that begins as the session has begun.
-    async fn at_beginning(&self) -> Result<(Arc<Shared>, IsolationReport), Error> {
-        let (engine, policy, old) = (&self.engine, &self.policy, &self.shared);
+    /// Makes an interpreter of this engine that begins as the session has begun.
+    pub(super) async fn at_beginning(
+        &self,
+        engine: &Engine,
+    ) -> Result<(Arc<Shared>, IsolationReport), Error> {
+        let (policy, old) = (&self.policy, &self.shared);
         let host = Arc::new(old.host.revived(config(old.id, engine, policy), None)?);
         let startup = startup(&host, policy);
         let kind = policy.kind();
@@ -106,8 +110,8 @@ impl Session {
             None => Self::fresh(engine, &kind).await?,
         };
         let has_begun = ready.begun().is_some();
-        let keeper = Keeper::new(Arc::clone(engine.checkpointer()), 0);
-        let (shared, isolation) = Self::connected(old.id, policy, host, ready, Some(keeper));
+        let (shared, isolation) =
+            Self::connected(old.id, policy, host, ready, keeper(engine, policy));
         if has_begun {
             shared.began();
         } else {

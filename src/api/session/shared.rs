@@ -11,6 +11,7 @@ use tokio::sync::{MutexGuard, mpsc, oneshot};
 
 use super::checkpoint::{Keeper, Turn};
 use super::finish::{Ended, unreadable};
+use super::setup::{Effect, Setup};
 use super::state::SessionState;
 use crate::api::engine::startup::Startup;
 use crate::data::cell::Cell;
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(super) keeper: Option<Keeper>,
     peeks: Mutex<Peeks>,
     forker: Option<Arc<dyn Forker>>,
+    /// What was done before any code, while there was none.
+    pub(super) setup: Mutex<Option<Setup>>,
 }
 
 /// State that only the holder of the `driver` lock may use.
@@ -93,6 +96,7 @@ impl Shared {
             keeper,
             peeks: Mutex::default(),
             forker,
+            setup: Mutex::new(Some(Setup::default())),
         }
     }
 
@@ -190,6 +194,9 @@ impl Shared {
         self.check_ready()?;
         if let (Some(keeper), Turn::Command) = (&self.keeper, frame.turn) {
             keeper.count(frame.is_run);
+        }
+        if frame.turn == Turn::Command {
+            Setup::note(&mut lock(&self.setup), frame.effect, &frame.message);
         }
         let is_save = frame.saves_to.is_some();
         if let Some(to) = frame.saves_to.take() {
@@ -459,6 +466,11 @@ impl Shared {
         }
     }
 
+    /// Gives the interpreter a command that another one has carried out.
+    pub(super) async fn repeat(self: &Arc<Self>, command: Vec<u8>) -> Result<(), Error> {
+        self.quick_frame(Frame::again(command), self.limits.run_time()).await.map(drop)
+    }
+
     fn peeked(&self, number: u64, report: Result<Vec<u8>, String>) {
         if let Some(sender) = lock(&self.peeks).waiting.remove(&number) {
             let _ = sender.send(report);
@@ -531,6 +543,7 @@ pub(super) struct Frame {
     message: Message,
     is_run: bool,
     is_end: bool,
+    effect: Effect,
     turn: Turn,
     /// What the guest is saved to.
     saves_to: Option<Box<SavedWriter>>,
@@ -540,10 +553,17 @@ impl Frame {
     pub(super) fn of(command: Command) -> Self {
         let is_run = matches!(command, Command::Run(_));
         let is_end = matches!(command, Command::End);
+        let effect = Effect::of(&command);
         let restores = matches!(command, Command::Resume { .. });
         let frame = codec::encode(command);
         let message = if restores { Message::Restore(frame) } else { Message::Command(frame) };
-        Self { message, is_run, is_end, turn: Turn::Command, saves_to: None }
+        Self { message, is_run, is_end, effect, turn: Turn::Command, saves_to: None }
+    }
+
+    /// A command that was encoded before, and has run no code.
+    fn again(command: Vec<u8>) -> Self {
+        let (message, effect) = (Message::Command(command), Effect::Any);
+        Self { message, is_run: false, is_end: false, effect, turn: Turn::Command, saves_to: None }
     }
 
     /// Has the guest saved, in this turn.

@@ -11,11 +11,12 @@ use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
 use isolet::{
     AuditEvent, Cell, Engine, EngineBuilder, ErrorKind, Mount, MountMode, Permissions,
-    SandboxBuilder,
+    SandboxBuilder, SetImages,
 };
 
 use crate::args::value_parsers;
 use crate::kit::audit;
+use crate::kit::engine::find_packages;
 use crate::kit::host_files::HostFiles;
 use crate::show::progress;
 use crate::show::terminal;
@@ -86,6 +87,10 @@ pub(crate) struct PermissionArgs {
     /// Load the packages that the script lists in its `# /// script` block
     #[arg(long)]
     script_packages: bool,
+    /// Import packages of the bundle in a directory, or of `none` [default: `$ISOLET_BUNDLE`, or
+    /// isolet-science where it is installed]
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
     /// Look for wheels in a directory first
     #[arg(long, value_name = "DIR")]
     wheels: Vec<PathBuf>,
@@ -231,6 +236,13 @@ impl PermissionArgs {
         memory_bytes: u64,
         mut with: Vec<String>,
     ) -> Result<(Engine, Vec<String>)> {
+        let builder = match find_packages(self.bundle.as_deref())? {
+            Some(bundle) => {
+                let images = if self.no_image { SetImages::Ignore } else { SetImages::Make };
+                builder.bundle(bundle).set_images(images)
+            }
+            None => builder,
+        };
         let named: Vec<String> = self.preload.iter().flatten().cloned().collect();
         if named.is_empty() {
             if self.may_start_imported(memory_bytes, &with) {

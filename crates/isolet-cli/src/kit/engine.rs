@@ -4,9 +4,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use isolet::{ASSETS_VARIABLE, Error, ErrorKind, find_assets};
+use isolet::{
+    ASSETS_VARIABLE, BUNDLE_VARIABLE, Bundle, Error, ErrorKind, find_assets, find_bundle,
+};
 use isolet_pyodide_assets::{Authorities, Bar, FetchOptions, Progress, Silent, fetch, lock};
 use isolet_support::size::shown_bytes;
+
+use crate::show::progress;
 
 /// The environment variable that overrides the download source, a URL that contains `{file}`.
 const SOURCE_VARIABLE: &str = "ISOLET_ASSETS_URL";
@@ -62,6 +66,24 @@ fn fetch_before_a_start(dir: &Path, ca_files: &[PathBuf]) -> Result<()> {
             dir.display()
         )
     })
+}
+
+/// Returns the packages that are installed, or those in a directory that the user has named. An
+/// installed one that cannot be used is named once, and stops nobody.
+pub(crate) fn find_packages(named: Option<&Path>) -> Result<Option<Bundle>> {
+    match find_bundle(named) {
+        Err(error) if named.is_none() && !is_bundle_named() => {
+            progress::notice(&format!("the packages that are installed are not used: {error}"));
+            Ok(None)
+        }
+        found => Ok(found?),
+    }
+}
+
+fn is_bundle_named() -> bool {
+    #[expect(clippy::disallowed_methods, reason = "the variable that `find_bundle` looks at")]
+    let variable = std::env::var_os(BUNDLE_VARIABLE).is_some_and(|dir| !dir.is_empty());
+    variable
 }
 
 pub(crate) fn fetch_options(ca_files: &[PathBuf]) -> Result<FetchOptions> {

@@ -10,7 +10,7 @@ use crate::api::engine::Engine;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::Isolation;
 use crate::image::Importer;
-use crate::packages::PackagePolicy;
+use crate::packages::{Bundle, PackagePolicy};
 use crate::support::patience::GivenUp;
 
 /// Bytes of the longest request.
@@ -41,6 +41,16 @@ pub(crate) fn answer() -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Has everything else use the processors first.
+fn wait_for_others() {
+    /// The lowest priority.
+    #[cfg(unix)]
+    const NICENESS: i32 = 19;
+    // Otherwise it competes with others.
+    #[cfg(unix)]
+    let _ = rustix::process::nice(NICENESS);
+}
+
 fn read_and_make() -> Result<(), Error> {
     let stdin = io::stdin().take(MAX_REQUEST_BYTES);
     let request: ImageRequest = serde_json::from_reader(stdin).map_err(|error| {
@@ -50,6 +60,9 @@ fn read_and_make() -> Result<(), Error> {
     if theirs != ours {
         let message = format!("isolet {theirs} asks for an image, and this program has {ours}");
         return Err(Error::new(ErrorKind::Start, message));
+    }
+    if request.is_background {
+        wait_for_others();
     }
     let mut authorities = Authorities::default();
     if !request.authorities.is_empty() {
@@ -62,6 +75,8 @@ fn read_and_make() -> Result<(), Error> {
         allowed: Vec::new(),
         modules: Vec::new(),
         wheels: request.wheels,
+        bundle: request.bundle.map(Bundle::open).transpose()?,
+        forbids_bundle: false,
         cache: request.cache,
         offline: request.offline,
         pyodide_packages: request.pyodide_packages,

@@ -7,8 +7,6 @@ use std::process::{Command, Output, Stdio};
 
 use super::{IMAGE_MAKER, ImageRequest, Kind, Refusal};
 use crate::data::error::{Error, ErrorKind};
-use crate::image::Importer;
-use crate::packages::PackagePolicy;
 use crate::support::patience::Patience;
 
 impl Kind {
@@ -19,47 +17,6 @@ impl Kind {
             Self::Packages => ErrorKind::Packages,
             Self::Start => ErrorKind::Start,
             Self::Limit => ErrorKind::Limit,
-        }
-    }
-}
-
-impl ImageRequest {
-    pub(crate) fn new(
-        assets: &Path,
-        home: &Path,
-        images: &Path,
-        packages: &PackagePolicy,
-        importer: Importer,
-        replaces_damaged: bool,
-        patience: &Patience,
-    ) -> Self {
-        let PackagePolicy {
-            allowed,
-            modules,
-            wheels,
-            cache,
-            offline,
-            pyodide_packages,
-            authorities,
-            on_download: _,
-            given_up: _,
-        } = packages.clone();
-        // The program may run in another directory.
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        Self {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            assets: absolute(assets),
-            home: absolute(home),
-            images: absolute(images),
-            preload: allowed.iter().map(ToString::to_string).chain(modules).collect(),
-            wheels: wheels.iter().map(|dir| absolute(dir)).collect(),
-            cache: cache.as_deref().map(absolute),
-            offline,
-            pyodide_packages,
-            importer,
-            authorities: authorities.pem().to_owned(),
-            replaces_damaged,
-            import_time: patience.limit(),
         }
     }
 }
