@@ -1,7 +1,7 @@
 //! The packages of one session: which may be imported, how they are loaded, and which WebAssembly
 //! they contain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -10,6 +10,7 @@ use isolet_pyodide_assets::Digest;
 use super::exchanges::{Answers, send};
 use super::saved::SavedPackage;
 use crate::data::error::{Error, ErrorKind};
+use crate::data::execution::PyException;
 use crate::data::shown::shown;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
@@ -365,6 +366,28 @@ impl SessionPackages {
             return Err(Error::new(ErrorKind::Packages, message).with_hint(hint));
         }
         Ok(())
+    }
+
+    /// Adds to an exception that a module is missing which packages there are, for whoever has
+    /// written the code: a language model knows nothing else of them.
+    pub(crate) fn explain(&self, exception: &mut PyException) {
+        let missing = exception.message.strip_prefix("No module named '");
+        let missing = missing.and_then(|rest| rest.strip_suffix('\''));
+        // A part of a package is missing for another reason.
+        let is_package =
+            missing.is_some_and(|name| !name.is_empty() && !name.contains(['.', '\'']));
+        let Some(bundle) = self.0.store.bundle().filter(|_| is_package) else { return };
+        if exception.type_name != "ModuleNotFoundError" {
+            return;
+        }
+        let allowed = self.0.store.allowed().iter().map(Requirement::name);
+        let names: BTreeSet<&str> = bundle.names().chain(allowed).collect();
+        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        let end = if exception.traceback.ends_with('\n') { "" } else { "\n" };
+        exception.traceback.push_str(&format!(
+            "{end}The sandbox has these packages besides the standard library, and code can install \
+             no others: {names}\n"
+        ));
     }
 
     /// Returns `true` if packages are allowed, so that asking the host about a failed import makes

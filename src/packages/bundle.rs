@@ -52,6 +52,8 @@ struct BundledWheel {
     file_name: String,
     sha256: String,
     bytes: u64,
+    /// Whether it was asked for by its name, and not only needed.
+    is_asked: bool,
     imports: BTreeSet<String>,
     requires: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,12 +61,17 @@ struct BundledWheel {
 }
 
 impl Manifest {
-    /// Describes these wheels.
-    pub(crate) fn of(wheels: &[Arc<Wheel>], sets: Vec<BTreeSet<String>>) -> Self {
+    /// Describes these wheels, of which those with these names were asked for.
+    pub(crate) fn of(
+        wheels: &[Arc<Wheel>],
+        asked: &BTreeSet<String>,
+        sets: Vec<BTreeSet<String>>,
+    ) -> Self {
         let packages = wheels.iter().map(|wheel| BundledWheel {
             file_name: wheel.file_name().to_owned(),
             sha256: wheel.digest().to_string(),
             bytes: wheel.bytes().len() as u64,
+            is_asked: asked.contains(wheel.name()),
             imports: wheel.imports().clone(),
             requires: wheel.metadata().requires.clone(),
             requires_python: wheel.metadata().requires_python.clone(),
@@ -91,6 +98,7 @@ struct Inner {
     directory: PathBuf,
     digest: Digest,
     packages: BTreeMap<String, Arc<Candidate>>,
+    asked: BTreeSet<String>,
     sets: Vec<BTreeSet<String>>,
 }
 
@@ -104,6 +112,8 @@ pub struct BundledPackage {
     pub version: String,
     /// The names of its modules.
     pub modules: Vec<String>,
+    /// Whether the bundle was made to have it, and not because another one needs it.
+    pub is_asked: bool,
 }
 
 impl Bundle {
@@ -143,17 +153,19 @@ impl Bundle {
                 sets.len()
             )));
         }
-        let mut found = BTreeMap::new();
+        let (mut found, mut asked) = (BTreeMap::new(), BTreeSet::new());
         for wheel in packages {
+            let is_asked = wheel.is_asked;
             let candidate =
                 wheel.candidate(&directory).map_err(|error| refused(error.to_string()))?;
+            asked.extend(is_asked.then(|| candidate.name.clone()));
             found.insert(candidate.name.clone(), Arc::new(candidate));
         }
         if let Some(unknown) = sets.iter().flatten().find(|name| !found.contains_key(*name)) {
             return Err(refused(format!("it has a set with `{unknown}`, and no such package")));
         }
         let digest = Digest::of(&bytes);
-        Ok(Self(Arc::new(Inner { directory, digest, packages: found, sets })))
+        Ok(Self(Arc::new(Inner { directory, digest, packages: found, asked, sets })))
     }
 
     /// Returns its directory.
@@ -168,7 +180,13 @@ impl Bundle {
             name: candidate.name.clone(),
             version: candidate.version.to_string(),
             modules: candidate.imports.iter().cloned().collect(),
+            is_asked: self.0.asked.contains(&candidate.name),
         })
+    }
+
+    /// Returns the names of the packages that it was made to have, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.asked.iter().map(String::as_str)
     }
 
     /// Returns `true` if it has a package of this name, in any spelling.

@@ -31,6 +31,8 @@ pub(crate) struct Source {
 
 /// Wheels that become a bundle.
 pub(crate) struct BundleWriter {
+    /// The normalised names of those that were asked for.
+    asked: BTreeSet<String>,
     wheels: Vec<Arc<Wheel>>,
     written: Vec<Arc<Wheel>>,
 }
@@ -42,7 +44,8 @@ impl BundleWriter {
         requirements: &[Requirement],
     ) -> Result<Self, PackageError> {
         let wheels = store.resolve_complete(requirements)?.wheels().to_vec();
-        Ok(Self { wheels, written: Vec::new() })
+        let asked = requirements.iter().map(|one| one.name().to_owned()).collect();
+        Ok(Self { asked, wheels, written: Vec::new() })
     }
 
     /// Returns the wheels.
@@ -95,7 +98,7 @@ impl BundleWriter {
         sets: Vec<BTreeSet<String>>,
     ) -> Result<Vec<LoadedPackage>, PackageError> {
         let path = into.join(MANIFEST);
-        let mut text = serde_json::to_vec_pretty(&Manifest::of(&self.written, sets))
+        let mut text = serde_json::to_vec_pretty(&Manifest::of(&self.written, &self.asked, sets))
             .map_err(|error| PackageError::io(&path)(error.into()))?;
         text.push(b'\n');
         std::fs::write(&path, text).map_err(PackageError::io(&path))?;

@@ -30,6 +30,7 @@ mod packages;
 mod process;
 mod python;
 mod run;
+mod science;
 mod setup;
 mod side_by_side;
 mod steps;
@@ -81,6 +82,10 @@ Usage: cargo xtask COMMAND
   assets verify         check them
   dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
   wheel                 make target/wheels/isolet-VERSION-....whl: the Python package with the command and Pyodide
+  wheel --science [--wheels DIR | --tested]
+                        make target/science/dist: isolet-science, the packages that code imports without options,
+                        as a wheel and as a tarball; with Pyodide's builds in DIR, or those that the tests use,
+                        instead of the distribution
   mcpb                  make target/mcpb/isolet-VERSION-PLATFORM.mcpb: the command and Pyodide, for Claude Desktop
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy [--figures]      check the rules of the house that no compiler knows; or print how the crates are built
@@ -142,6 +147,10 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["assets", "verify"] => assets::verify(),
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
         ["mcpb"] => mcpb::run().map(|()| ExitCode::SUCCESS),
+        ["wheel", "--science", ..] => {
+            let source = science::Source::parse(&words[2..])?;
+            science::wheel(&source).map(|()| ExitCode::SUCCESS)
+        }
         ["wheel"] => wheel::run(wheel::Purpose::Publishing).map(|_| ExitCode::SUCCESS),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),

@@ -1,15 +1,17 @@
 //! `isolet packages`: fetches packages into a directory, for machines without a network.
 
-use crate::kit::engine::open_engine;
+use crate::args::isolation::IsolationArgs;
+use crate::kit::engine::{find_packages, open_engine};
 use crate::show::print::print;
 use isolet_support::size::shown_bytes;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
-use anyhow::{Context, Result};
-use isolet::{Engine, LoadedPackage, Permissions, Sandbox};
+use anyhow::{Context, Result, bail};
+use isolet::{Engine, LoadedPackage, Permissions, Sandbox, SetImages};
 use serde_json::json;
 
 use crate::args::permissions;
@@ -29,6 +31,11 @@ pub(crate) enum PackagesCommand {
     /// `--bundle DIR`, or the variable `ISOLET_BUNDLE`, then lets code import them without further
     /// options.
     Bundle(BundleArgs),
+    /// Make the images that sessions start from which import packages of the bundle
+    ///
+    /// Without this, the first session that imports such packages takes seconds for it, and their
+    /// image is made in the background meanwhile.
+    Prepare(PrepareArgs),
 }
 
 impl PackagesCommand {
@@ -37,8 +44,24 @@ impl PackagesCommand {
         match self {
             Self::Fetch(args) => args.json,
             Self::Bundle(args) => args.fetch.json,
+            Self::Prepare(args) => args.json,
         }
     }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct PrepareArgs {
+    /// Directory of the bundle [default: `$ISOLET_BUNDLE`, or isolet-science where it is installed]
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    /// Print one JSON object: the images, or why there are none
+    #[arg(long)]
+    json: bool,
+    /// Do not show the progress
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    isolation: IsolationArgs,
 }
 
 #[derive(clap::Args)]
@@ -81,6 +104,7 @@ pub(crate) struct FetchArgs {
 
 pub(crate) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Result<ExitCode> {
     let (args, sets) = match command {
+        PackagesCommand::Prepare(args) => return prepare(args, assets),
         PackagesCommand::Fetch(args) => (args, None),
         PackagesCommand::Bundle(args) => (&args.fetch, Some(&args.set)),
     };
@@ -115,6 +139,44 @@ pub(crate) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Resu
     let size = shown_bytes(total);
     writeln!(io::stderr(), "wrote {count} wheels ({size}) to `{}`", args.to.display())?;
     Ok(printed)
+}
+
+/// Makes the images of the bundle's sets that are missing.
+fn prepare(args: &PrepareArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    let Some(bundle) = find_packages(args.bundle.as_deref())? else {
+        bail!(
+            "no packages are installed: `pip install isolet-science` installs some, and `--bundle` \
+             names a directory of others"
+        );
+    };
+    let mut made = Vec::new();
+    let count = bundle.sets().count();
+    for (set, number) in bundle.sets().zip(1..) {
+        let names = set.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        let what = format!("making the image of {names} ({number} of {count})");
+        let start = Instant::now();
+        let progress = Progress::new(args.quiet || args.json);
+        let engine = open_engine(assets, &[], |assets| {
+            let builder = args.isolation.confine(Engine::builder().assets(assets));
+            let mut builder = builder.bundle(bundle.clone()).set_images(SetImages::Ignore);
+            for name in set {
+                builder = builder.preload(name)?;
+            }
+            progress.during(&what, || Ok(builder.clone().on_notice(progress::notice).build()?))
+        })?;
+        let path = engine.image_path().with_context(|| format!("the image of {names} is not kept"));
+        let bytes =
+            path?.metadata().with_context(|| format!("the image of {names} is gone"))?.len();
+        let seconds = start.elapsed().as_secs_f64();
+        if !args.json && !args.quiet {
+            writeln!(io::stderr(), "{names}: {} in {seconds:.1} s", shown_bytes(bytes))?;
+        }
+        made.push(json!({"packages": set, "bytes": bytes, "seconds": seconds}));
+    }
+    if args.json {
+        lines::print(&json!({"directory": bundle.directory().to_string_lossy(), "images": made}))?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 impl FetchArgs {

@@ -214,7 +214,8 @@ impl EngineBuilder {
         let builder =
             Self { set_images: SetImages::Ignore, on_notice: OnNotice::default(), ..self.clone() };
         let makes_images = self.set_images == SetImages::Make;
-        Some(Arc::new(PackageSets::new(bundle, builder, makes_images)))
+        let on_notice = self.on_notice.clone();
+        Some(Arc::new(PackageSets::new(bundle, builder, makes_images, on_notice)))
     }
 
     /// Sets how long [preloaded](Self::preload) packages may take when an image is made that has

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use super::builder::OnNotice;
 use super::image_maker::{ImageRequest, begin};
 use super::{Engine, EngineBuilder};
 use crate::api::policy::Policy;
@@ -29,6 +30,8 @@ pub(super) struct PackageSets {
     builder: EngineBuilder,
     /// Whether images that are missing are made in the background.
     makes_images: bool,
+    /// Gets a sentence for a person when making an image begins.
+    on_notice: OnNotice,
     states: Vec<Mutex<State>>,
 }
 
@@ -44,9 +47,14 @@ enum State {
 }
 
 impl PackageSets {
-    pub(super) fn new(bundle: Bundle, builder: EngineBuilder, makes_images: bool) -> Self {
+    pub(super) fn new(
+        bundle: Bundle,
+        builder: EngineBuilder,
+        makes_images: bool,
+        on_notice: OnNotice,
+    ) -> Self {
         let states = bundle.sets().map(|_| Mutex::default()).collect();
-        Self { bundle, builder, makes_images, states }
+        Self { bundle, builder, makes_images, on_notice, states }
     }
 
     /// Returns which set has what this code imports.
@@ -72,7 +80,9 @@ impl PackageSets {
             Ok(Err(location)) => {
                 if self.makes_images && !location.is_being_made() {
                     // Without it, sessions import the packages themselves.
-                    let _ = self.begin(&builder, &location);
+                    if self.begin(&builder, &location).is_ok() {
+                        self.tell(number);
+                    }
                 }
                 State::Missing(Box::new(location))
             }
@@ -82,6 +92,16 @@ impl PackageSets {
             State::Open(engine) => Some(engine.clone()),
             _ => None,
         }
+    }
+
+    fn tell(&self, number: usize) {
+        let names: Vec<&str> =
+            self.bundle.set(number).into_iter().flatten().map(String::as_str).collect();
+        self.on_notice.tell(&format!(
+            "importing {} takes seconds this time; their image is being made in the background, and \
+             later starts take it (`isolet packages prepare` makes all such images)",
+            names.join(", ")
+        ));
     }
 
     fn builder_of(&self, number: usize) -> Result<EngineBuilder, Error> {

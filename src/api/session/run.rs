@@ -130,7 +130,10 @@ impl Shared {
             {
                 Outcome::Terminated(Termination::Interrupted)
             }
-            Status::Raised(exception) => Outcome::Raised(exception),
+            Status::Raised(mut exception) => {
+                self.host.packages().explain(&mut exception);
+                Outcome::Raised(exception)
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::SANDBOX;
 use isolet::{
-    AuditEvent, Cell, Engine, EngineBuilder, ErrorKind, Mount, MountMode, Permissions,
+    AuditEvent, Bundle, Cell, Engine, EngineBuilder, ErrorKind, Mount, MountMode, Permissions,
     SandboxBuilder, SetImages,
 };
 
@@ -193,7 +193,14 @@ impl PermissionArgs {
     /// Returns the packages that sessions have or may load, as the user has named them.
     pub(crate) fn package_names(&self) -> Vec<String> {
         let named = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
-        named.cloned().collect()
+        let mut names: Vec<String> = named.cloned().collect();
+        // If it cannot be used, the first session says so.
+        let bundle = find_packages(self.bundle.as_deref()).ok().flatten();
+        let bundled = bundle.iter().flat_map(Bundle::names);
+        let new: Vec<_> = bundled.filter(|name| !names.iter().any(|other| other == name)).collect();
+        let new: Vec<String> = new.into_iter().map(str::to_owned).collect();
+        names.extend(new);
+        names
     }
 
     /// Returns the guest's reach outside of its session.

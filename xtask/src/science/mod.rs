@@ -1,0 +1,104 @@
+//! `cargo xtask wheel --science`: builds `isolet-science`, the wheel with the packages that code
+//! imports without further options, and the same as a tarball.
+
+mod list;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, Profile};
+use crate::{manifest, python, setup, test};
+
+/// Packs a bundle.
+const PACK: &str = include_str!("pack.py");
+
+/// Where Pyodide's builds come from.
+pub(crate) enum Source {
+    /// Pyodide's distribution.
+    Distribution,
+    /// This directory of wheels.
+    Wheels(PathBuf),
+}
+
+impl Source {
+    /// Reads the arguments of the command.
+    pub(crate) fn parse(arguments: &[&str]) -> Result<Self> {
+        match arguments {
+            [] => Ok(Self::Distribution),
+            ["--wheels", directory] => Ok(Self::Wheels(PathBuf::from(directory))),
+            ["--tested"] => Ok(Self::Wheels(test::science_wheels()?)),
+            _ => bail!(
+                "`wheel --science` takes `--wheels DIR`, or `--tested` for the builds that the tests \
+                 use"
+            ),
+        }
+    }
+}
+
+/// Makes the wheel and the tarball in `target/science`.
+pub(crate) fn wheel(source: &Source) -> Result<()> {
+    let bundle = bundle(source)?;
+    let out = process::target_dir()?.join("science/dist");
+    if out.exists() {
+        fs::remove_dir_all(&out).with_context(|| format!("cannot empty `{}`", out.display()))?;
+    }
+    let mut pack = Command::new(python::program()?);
+    pack.args(["-c", PACK]).args([&bundle, &out]).arg(version()?);
+    process::check(&mut pack)
+}
+
+/// Makes the bundle in `target/science/bundle` anew, and returns that directory.
+pub(crate) fn bundle(source: &Source) -> Result<PathBuf> {
+    python::ensure()?;
+    setup::run()?;
+    let isolet = Profile::FastBuild.built("isolet")?;
+    let directory = process::target_dir()?.join("science/bundle");
+    let mut packages: Vec<&str> = list::PACKAGES.into();
+    for name in list::OF_PYODIDE {
+        if is_at_hand(&isolet, source, name)? {
+            packages.push(name);
+        } else {
+            eprintln!("{name} is left out: its build is not at hand");
+        }
+    }
+    if directory.exists() {
+        fs::remove_dir_all(&directory)
+            .with_context(|| format!("cannot empty `{}`", directory.display()))?;
+    }
+    let mut make = command(&isolet, source, "bundle")?;
+    make.arg(packages.join(",")).arg("--to").arg(&directory);
+    for set in list::SETS {
+        make.args(["--set", set]);
+    }
+    process::check(&mut make)?;
+    Ok(directory)
+}
+
+/// Returns `true` if the package and what it needs can be had.
+fn is_at_hand(isolet: &Path, source: &Source, name: &str) -> Result<bool> {
+    let to = process::target_dir()?.join("science/tried");
+    let mut fetch = command(isolet, source, "fetch")?;
+    fetch.args(["--json", name, "--to"]).arg(to);
+    let output = fetch.output().with_context(|| format!("cannot run `{}`", isolet.display()))?;
+    Ok(output.status.success())
+}
+
+fn command(isolet: &Path, source: &Source, name: &str) -> Result<Command> {
+    let mut command = Command::new(isolet);
+    command.args(["packages", name]);
+    if let Source::Wheels(directory) = source {
+        command.arg("--wheels").arg(directory);
+    }
+    python::with_python(process::with_assets(&mut command))?;
+    Ok(command)
+}
+
+/// Returns isolet's version.
+fn version() -> Result<String> {
+    let path = process::root().join("Cargo.toml");
+    let text = fs::read_to_string(&path).context("cannot read `Cargo.toml`")?;
+    manifest::version(&text).map(str::to_owned).context("`Cargo.toml` has no version")
+}
