@@ -1,7 +1,6 @@
 """Charts.
 
-Draws small multiples with pandas and seaborn, and saves one of them as PNG, JPEG, WebP, SVG and
-PDF.
+Draws small multiples with pandas and seaborn, and saves some as PNG, JPEG, WebP, SVG and PDF.
 """
 
 from pathlib import Path
@@ -18,24 +17,20 @@ monthly = df.groupby(["city", "month"], as_index=False).agg(
 print(monthly.pivot(index="month", columns="city", values="temperature_c").round(1).T.to_string())
 
 # Of pandas: one panel for each city.
-wide = df.pivot(index="date", columns="city", values="temperature_c").rolling(5).mean()
-axes = wide.plot(subplots=True, layout=(2, 2), figsize=(7, 4), sharey=True, title="°C")
+rain = monthly.pivot(index="month", columns="city", values="rain_mm")
+rain.plot.bar(subplots=True, layout=(1, 4), figsize=(7, 2), xticks=[0, 6], legend=False)
 for extension in ("png", "jpg", "webp", "svg", "pdf"):
-    axes[0, 0].figure.savefig(f"temperature.{extension}")
+    plt.savefig(f"rain.{extension}")
 plt.close()
 print()
-for path in sorted(Path().glob("temperature.*")):
-    print(path.name, path.read_bytes()[:8])
+for path in sorted(Path().glob("rain.*")):
+    print(f"{path.name:<9}", path.read_bytes()[:4])
 
-# Of seaborn.
-sns.set_theme(style="whitegrid", font_scale=0.8)
-grid = sns.FacetGrid(monthly, col="city", hue="city", height=2.8, aspect=0.7)
-grid.map_dataframe(sns.barplot, x="month", y="rain_mm", native_scale=True, alpha=0.4)
-for axes, (_, city) in zip(grid.axes.flat, monthly.groupby("city")):
-    right = axes.twinx()
-    sns.lineplot(city, x="month", y="temperature_c", ax=right, color="tab:red", marker="o")
-    right.set(ylim=(-5, 35), ylabel="°C" if axes is grid.axes.flat[-1] else "")
-    right.grid(False)
-grid.set_axis_labels("month", "rain, mm").set_titles("{col_name}")
-grid.figure.tight_layout()
+# Of seaborn: the same panels.
+sns.set_theme(style="ticks", palette="colorblind", font_scale=0.8)
+grid = sns.relplot(
+    df, x="month", y="temperature_c", col="city", hue="city", kind="line", errorbar="sd",
+    height=2.4, aspect=0.8, legend=False,
+)
+grid.set_titles("{col_name}").set_axis_labels("month", "temperature, °C")
 plt.show()

@@ -34,7 +34,7 @@ pca = PCA(n_components=2).fit(X)
 print()
 print("variance explained by two components:", pca.explained_variance_ratio_.round(3))
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5), width_ratios=[1, 1.6])
+fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3), width_ratios=[1, 1.6])
 colors = ["tab:red" if k == best else "0.75" for k in scores]
 left.bar(list(scores), list(scores.values()), color=colors)
 left.set(title="Silhouette", xlabel="clusters")

@@ -57,7 +57,7 @@ print(monthly.round(2).to_string())
 print()
 print(df.groupby("article")[["quantity", "revenue"]].sum().sort_values("revenue"))
 
-ax = monthly.plot.bar(stacked=True, figsize=(7, 4), width=0.8)
+ax = monthly.plot.bar(stacked=True, figsize=(7, 3.6), width=0.8)
 ax.set_title("Möbelhaus Größe & Söhne: Umsatz in €")
 ax.set_xlabel("")
 ax.yaxis.set_major_formatter("{x:,.0f} €")

@@ -44,7 +44,7 @@ print("total in the file:", [cell.value for cell in list(summary.rows)[-1]])
 
 monthly = orders.groupby([orders["Date"].dt.month_name().str[:3], "Region"], sort=False)["Amount"]
 monthly = monthly.sum().unstack().reindex(["Jan", "Feb", "Mar", "Apr", "May", "Jun"])
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 3.5))
+fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3))
 pivot.drop("Total")[["North", "South"]].plot.barh(ax=left, title="Amount by category")
 left.set_ylabel("")
 monthly.plot(ax=right, marker="o", title="Amount by month", ylim=0)

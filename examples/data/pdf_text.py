@@ -30,8 +30,7 @@ print()
 print(pd.DataFrame({"total": df.sum(), "best month": df.idxmax(), "missing": df.isna().sum()}))
 
 df.index = [month[:3] for month in df.index]
-ax = df.plot(figsize=(7.5, 3.8), marker=".", title=reader.metadata.title)
-ax.set_xticks(range(len(df)), df.index)
+ax = df.plot.bar(figsize=(7, 3.4), width=0.8, rot=0, title=reader.metadata.title)
 ax.set_ylabel("kWh")
 plt.tight_layout()
 plt.show()

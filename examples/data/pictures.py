@@ -19,7 +19,7 @@ photo = ImageOps.exif_transpose(original)
 print("upright:", photo.size)
 
 thumbnail = photo.copy()
-thumbnail.thumbnail((240, 240), Image.Resampling.LANCZOS)
+thumbnail.thumbnail((192, 192), Image.Resampling.LANCZOS)
 square = ImageOps.fit(photo, (128, 128))
 gray = ImageOps.autocontrast(ImageOps.grayscale(thumbnail))
 
@@ -42,16 +42,16 @@ stats = pd.DataFrame(pixels.reshape(-1, 3), columns=["red", "green", "blue"]).ag
 print()
 print(stats.round(1))
 
-fig, (left, middle, right) = plt.subplots(1, 3, figsize=(8, 2.6))
-left.imshow(thumbnail.quantize(32).convert("RGB"))
+fig, (left, middle, right) = plt.subplots(1, 3, figsize=(6, 1.8))
+left.imshow(thumbnail)
 left.set_title("{} x {}".format(*thumbnail.size))
-middle.imshow(gray.quantize(12).convert("L"), cmap="gray")
+middle.imshow(gray, cmap="gray")
 middle.set_title("grayscale")
 for axes in (left, middle):
     axes.axis("off")
 histogram = np.array(thumbnail.histogram()).reshape(3, 256)
-for channel, color in zip(histogram, ("red", "green", "blue")):
-    right.plot(channel, color=color, linewidth=1)
+for channel, color in zip(histogram.reshape(3, 64, 4).sum(axis=2), ("red", "green", "blue")):
+    right.stairs(channel, np.arange(0, 257, 4), color=color)
 right.set(title="histogram", xlim=(0, 255), yticks=[])
 fig.tight_layout()
 plt.show()
