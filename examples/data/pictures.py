@@ -24,7 +24,7 @@ square = ImageOps.fit(photo, (128, 128))
 gray = ImageOps.autocontrast(ImageOps.grayscale(thumbnail))
 
 thumbnail.save("thumbnail.png", optimize=True)
-thumbnail.save("thumbnail.webp", quality=80)
+thumbnail.save("thumbnail.webp", quality=90)
 thumbnail.save("thumbnail.jpg", quality=80, progressive=True)
 square.quantize(64).save("square.gif")
 gray.save("gray.tiff", compression="tiff_lzw")
@@ -35,7 +35,7 @@ for name in ("thumbnail.png", "thumbnail.webp", "thumbnail.jpg", "square.gif", "
         files.append([name, image.format, image.mode, *image.size, round(size)])
 print(pd.DataFrame(files, columns=["file", "format", "mode", "width", "height", "KiB"]))
 webp = np.asarray(Image.open("thumbnail.webp"), float)
-print(f"mean error of WebP: {np.abs(webp - np.asarray(thumbnail)).mean():.1f} of 255")
+print(f"mean error of WebP: {np.abs(webp - np.asarray(thumbnail)).mean():.0f} of 255")
 
 pixels = np.asarray(thumbnail)
 stats = pd.DataFrame(pixels.reshape(-1, 3), columns=["red", "green", "blue"]).agg(["mean", "std"])

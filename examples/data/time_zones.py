@@ -14,7 +14,8 @@ print("local times that come twice:", *df.loc[twice, "local_time"].astype(str).u
 
 df["time"] = df["local_time"].dt.tz_localize("Europe/Berlin", ambiguous="infer")
 load = df.set_index("time")["kwh"]
-print("step in UTC:", load.index.to_series().diff().dropna().unique())
+steps = load.index.to_series().diff().dropna()
+print("every step is an hour:", (steps == pd.Timedelta("1h")).all())
 print(load["2026-10-25 01:00":"2026-10-25 03:00"].to_string())
 
 print()

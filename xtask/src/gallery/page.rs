@@ -33,7 +33,7 @@ pub(super) fn render(results: &[(Task, Made)], versions: &(String, &str)) -> Res
 # Data
 
 Ten tasks with tables, documents and charts, as language models write them, each with what it
-printed and showed. None has a line for isolet: with CPython they print the same.
+printed and showed. They have no line for isolet, and print the same with CPython.
 
 ## Run one
 
