@@ -47,7 +47,7 @@ monthly = monthly.sum().unstack().reindex(["Jan", "Feb", "Mar", "Apr", "May", "J
 fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3))
 pivot.drop("Total")[["North", "South"]].plot.barh(ax=left, title="Amount by category")
 left.set_ylabel("")
-monthly.plot(ax=right, marker="o", title="Amount by month", ylim=0)
+monthly.plot(ax=right, marker="o", title="Amount by month", ylim=0, legend=False)
 right.set_xlabel("")
 fig.tight_layout()
 plt.show()

@@ -163,7 +163,7 @@ mod tests {
     fn every_page_is_a_chapter_once() {
         let docs = process::root().join(DOCS);
         let mut pages = Vec::new();
-        collect(&docs, &docs, &mut pages).unwrap();
+        collect(&docs, &docs, &["md"], &mut pages).unwrap();
         let summary = summary(&fs::read_to_string(docs.join(INDEX)).unwrap());
         for page in pages {
             let times = summary.matches(&format!("]({page})")).count();
