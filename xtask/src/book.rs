@@ -64,7 +64,7 @@ fn write_sources(dir: &Path, repository: &str) -> Result<()> {
     let index = fs::read_to_string(docs.join(INDEX)).context("cannot read the index")?;
     for page in &pages {
         let text = fs::read_to_string(docs.join(page)).context("cannot read a page")?;
-        write(&dir.join("src").join(page), &outward(page, &text, repository))?;
+        write(&dir.join("src").join(page), outward(page, &text, repository))?;
     }
     let mut pictures = Vec::new();
     collect(&docs, &docs, &["png", "svg"], &mut pictures)?;
@@ -72,8 +72,8 @@ fn write_sources(dir: &Path, repository: &str) -> Result<()> {
         let bytes = fs::read(docs.join(picture)).context("cannot read a picture")?;
         write(&dir.join("src").join(picture), &bytes)?;
     }
-    write(&dir.join("src/SUMMARY.md"), &summary(&index))?;
-    write(&dir.join("book.toml"), &SETTINGS.replace("REPOSITORY", repository))
+    write(&dir.join("src/SUMMARY.md"), summary(&index))?;
+    write(&dir.join("book.toml"), SETTINGS.replace("REPOSITORY", repository))
 }
 
 fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {

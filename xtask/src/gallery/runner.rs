@@ -51,7 +51,8 @@ impl Runner {
             "from importlib.metadata import version\n\
              print(*(f'{{name}} {{version(name)}}' for name in {PACKAGES:?}), sep=', ')"
         );
-        runner.packages = runner.output(runner.command()?.args(["-c", &code]))?.trim().to_owned();
+        let packages = runner.output(runner.command()?.args(["-c", &code]))?;
+        packages.trim().clone_into(&mut runner.packages);
         Ok(runner)
     }
 
