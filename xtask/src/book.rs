@@ -60,28 +60,34 @@ fn write_sources(dir: &Path, repository: &str) -> Result<()> {
     }
     let docs = process::root().join(DOCS);
     let mut pages = Vec::new();
-    collect(&docs, &docs, &mut pages)?;
+    collect(&docs, &docs, &["md"], &mut pages)?;
     let index = fs::read_to_string(docs.join(INDEX)).context("cannot read the index")?;
     for page in &pages {
         let text = fs::read_to_string(docs.join(page)).context("cannot read a page")?;
-        write(&dir.join("src").join(page), &outward(page, &text, repository))?;
+        write(&dir.join("src").join(page), outward(page, &text, repository))?;
     }
-    write(&dir.join("src/SUMMARY.md"), &summary(&index))?;
-    write(&dir.join("book.toml"), &SETTINGS.replace("REPOSITORY", repository))
+    let mut pictures = Vec::new();
+    collect(&docs, &docs, &["png", "svg"], &mut pictures)?;
+    for picture in &pictures {
+        let bytes = fs::read(docs.join(picture)).context("cannot read a picture")?;
+        write(&dir.join("src").join(picture), &bytes)?;
+    }
+    write(&dir.join("src/SUMMARY.md"), summary(&index))?;
+    write(&dir.join("book.toml"), SETTINGS.replace("REPOSITORY", repository))
 }
 
-fn write(path: &Path, text: &str) -> Result<()> {
+fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<()> {
     let parent = path.parent().unwrap_or(path);
     fs::create_dir_all(parent).and_then(|()| fs::write(path, text)).context("cannot write the book")
 }
 
-/// Adds the pages below `dir`, by their paths from `docs`.
-fn collect(docs: &Path, dir: &Path, pages: &mut Vec<String>) -> Result<()> {
+/// Adds the files below `dir` with one of these extensions, by their paths from `docs`.
+fn collect(docs: &Path, dir: &Path, extensions: &[&str], pages: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(dir).context("cannot list `docs`")? {
         let path = entry.context("cannot list `docs`")?.path();
         if path.is_dir() {
-            collect(docs, &path, pages)?;
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+            collect(docs, &path, extensions, pages)?;
+        } else if path.extension().is_some_and(|found| extensions.iter().any(|one| found == *one)) {
             let page = path.strip_prefix(docs).unwrap_or(&path);
             pages.push(page.to_string_lossy().replace('\\', "/"));
         }
@@ -157,7 +163,7 @@ mod tests {
     fn every_page_is_a_chapter_once() {
         let docs = process::root().join(DOCS);
         let mut pages = Vec::new();
-        collect(&docs, &docs, &mut pages).unwrap();
+        collect(&docs, &docs, &["md"], &mut pages).unwrap();
         let summary = summary(&fs::read_to_string(docs.join(INDEX)).unwrap());
         for page in pages {
             let times = summary.matches(&format!("]({page})")).count();

@@ -18,6 +18,7 @@ mod deny;
 mod dist;
 mod escape;
 mod fuzz;
+mod gallery;
 mod generate;
 mod hosts;
 mod installed;
@@ -54,7 +55,8 @@ Usage: cargo xtask COMMAND
   test [ARGS...]        setup, a Python environment with DSPy, then `cargo nextest run --workspace ARGS...` with
                         sessions in processes and on threads; without ARGS documentation and examples too
   test --science [ARGS...]
-                        the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science
+                        the tests with numpy, pandas, matplotlib and others, whose wheels it gets into target/science;
+                        without ARGS the gallery too
   test --python [ARGS...]
                         the Python package: `cargo xtask wheel`, then its tests by `pytest ARGS...`, and pyright
   test --trl            the Python package with TRL's trainer; installs 6 GB
@@ -72,6 +74,8 @@ Usage: cargo xtask COMMAND
                         CPython's own tests from its `Lib/test` or a copy, each module in a session; those that
                         ran before are not run again. What is wrong has to be what the list of it says
   packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/concepts/packages.md
+  gallery [--check]     the data tasks of examples/data, with the command that `ISOLET` names or the built one: writes
+                        docs/guides/data.md, or compares what they do with it
   cases DIR [WORD...]   the cases below DIR, or those whose name contains a WORD, with the command that `ISOLET`
                         names or the built one: xtask/src/cases/mod.rs says what a case is
   hosts [WORD...]       a few things that everybody does, on machines of many shapes, or those whose name contains
@@ -140,6 +144,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["escape", ..] => escape::run(&args[1..]),
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),
+        ["gallery", ..] => gallery::run(&args[1..]),
         ["cases", ..] => cases::run(&args[1..]),
         ["hosts", ..] => hosts::run(&args[1..]),
         ["golden"] => test::golden(),

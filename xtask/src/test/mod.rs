@@ -14,7 +14,7 @@ pub(crate) use self::package::{environments, run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
 use crate::process::{self, Profile};
 use crate::steps::{Step, Times};
-use crate::{compiler, python, setup};
+use crate::{compiler, gallery, python, setup};
 
 /// What the tests need: a Python with DSPy, the command and Pyodide.
 pub(crate) const PREPARATION: [Step; 1] = [("set-up", prepare)];
@@ -59,7 +59,8 @@ fn in_isolation(isolation: &str, args: &[OsString]) -> Result<ExitCode> {
     finish(nextest.env("ISOLET_ISOLATION", isolation))
 }
 
-/// Runs the tests with numpy, pandas and others, in both isolations.
+/// Runs the tests with numpy, pandas and others, in both isolations. Without `args`, compares the
+/// gallery with its page, too.
 pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
     prepare()?;
     science::wheels()?;
@@ -73,7 +74,7 @@ pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
             return Ok(code);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    if args.is_empty() { gallery::check() } else { Ok(ExitCode::SUCCESS) }
 }
 
 fn documentation() -> Result<ExitCode> {
