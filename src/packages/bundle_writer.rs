@@ -23,6 +23,12 @@ use super::wheel::Wheel;
 const CACHE: &str = "__pycache__";
 const BYTECODE: &str = "cpython-314.pyc";
 
+/// The directory of a package's own tests, which nobody imports: Pyodide leaves them out as well.
+const TESTS: &str = "tests";
+
+/// How much time is spent to make wheels smaller: the most.
+const LEVEL: i64 = 9;
+
 /// A source file, by its path in `site-packages`.
 pub(crate) struct Source {
     pub(crate) path: String,
@@ -56,7 +62,8 @@ impl BundleWriter {
     /// Returns the sources of a wheel's modules.
     pub(crate) fn sources(wheel: &Wheel) -> Result<Vec<Source>, PackageError> {
         let files = wheel.files().iter().enumerate();
-        let modules = files.filter(|(_, file)| file.path.ends_with(".py"));
+        let modules =
+            files.filter(|(_, file)| file.path.ends_with(".py") && !is_of_tests(&file.path));
         let source = |(index, path): (usize, &str)| {
             let text = wheel.read(index).map_err(|error| unreadable(wheel, &error))?;
             Ok(Source { path: path.to_owned(), text })
@@ -72,6 +79,7 @@ impl BundleWriter {
         bytecode: &[(String, Vec<u8>)],
     ) -> Result<(), PackageError> {
         let files = wheel.files().iter().enumerate();
+        let files = files.filter(|(_, file)| !is_of_tests(&file.path));
         let mut contents: Vec<(String, Arc<[u8]>)> = files
             .map(|(index, file)| Ok((file.path.clone(), wheel.read(index)?)))
             .collect::<std::io::Result<_>>()
@@ -110,7 +118,9 @@ impl BundleWriter {
 fn archive(contents: &[(String, Arc<[u8]>)]) -> ZipResult<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     // The same files make the same wheel: the options have no time of day.
-    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Deflated);
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .compression_level(Some(LEVEL));
     let is_record = |path: &str| path.ends_with(".dist-info/RECORD");
     let mut record = String::new();
     let mut record_path = None;
@@ -135,6 +145,11 @@ fn archive(contents: &[(String, Arc<[u8]>)]) -> ZipResult<Vec<u8>> {
         zip.write_all(record.as_bytes())?;
     }
     Ok(zip.finish()?.into_inner())
+}
+
+fn is_of_tests(path: &str) -> bool {
+    let directory = path.rsplit_once('/').map_or("", |(directory, _)| directory);
+    directory.split('/').skip(1).any(|name| name == TESTS)
 }
 
 fn unreadable(wheel: &Wheel, error: &std::io::Error) -> PackageError {

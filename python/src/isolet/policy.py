@@ -154,6 +154,9 @@ class Policy(TypedDict, total=False):
     """Packages or modules that are imported once, for all sessions."""
     wheels: Iterable[StrPath]
     """Directories with wheels, which go before the index."""
+    bundle: bool
+    """Whether guests may import the packages of `isolet-science`, if it is installed. They may by
+    default."""
     offline: bool
     """Whether packages come from the cache and from `wheels` only."""
     limits: Limits

@@ -67,6 +67,10 @@ pub struct Policy {
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
     pub(crate) wheels: Vec<PathBuf>,
+    /// Whether guests may import the packages that are installed with isolet, of `isolet-science`.
+    /// Default: they may.
+    #[serde(default)]
+    pub(crate) bundle: Option<bool>,
     /// Packages come from the cache and from `wheels` only.
     #[serde(default)]
     pub(crate) offline: bool,
@@ -224,6 +228,8 @@ impl Policy {
             limits: _,
             forkable: _,
             checkpoint: _,
+            // They may do without.
+            bundle: _,
         } = self;
         !mounts.is_empty()
             || !allow_env.is_empty()
@@ -371,6 +377,7 @@ impl Policy {
             isolation: _,
             require: _,
             checkpoint: _,
+            bundle: _,
         } = self;
         !packages.is_empty()
             && preload.is_empty()
@@ -408,6 +415,7 @@ impl Policy {
             allow_env,
             packages,
             allow_packages,
+            bundle,
             wheels,
             offline,
             // `build` adds these to the sandbox itself.
@@ -422,6 +430,9 @@ impl Policy {
             checkpoint: _,
         } = self;
         let mut permissions = Permissions::none();
+        if *bundle == Some(false) {
+            permissions = permissions.forbid_bundle();
+        }
         for mount in mounts {
             permissions = permissions.mount(&mount.guest, mount.open()?)?;
         }

@@ -71,6 +71,7 @@ impl Ceiling {
             limits: asked_limits,
             forkable,
             checkpoint,
+            bundle,
             // `check` has refused these.
             mounts: _,
             ca_files: _,
@@ -100,6 +101,8 @@ impl Ceiling {
         }
         policy.forkable = forkable.or(policy.forkable);
         policy.checkpoint = checkpoint.or(policy.checkpoint);
+        // What the node's policy forbids stays forbidden.
+        policy.bundle = [bundle, policy.bundle].into_iter().flatten().min();
         let mut limits = LimitsEntry::of_node();
         limits.replace(LimitsEntry::of_run_time(grants.run_time));
         limits.replace(policy.limits);
