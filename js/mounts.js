@@ -1,7 +1,9 @@
 // A file system driver for Emscripten: what lies beneath a mount point is asked of the host, call
-// by call. Nothing is cached, nothing decided here: the host checks every path, handle and byte
-// count.
+// by call. Nothing is decided here: the host checks every path, handle and byte count. Nothing is
+// cached but what was found among the files of packages, to which more may come and which never
+// change: an import looks at each several times.
 
+import { primordials } from "ext:core/mod.js";
 import {
   op_isolet_file_close,
   op_isolet_file_link,
@@ -24,6 +26,8 @@ import {
   op_isolet_mount_points,
 } from "ext:core/ops";
 
+const { SafeMap } = primordials;
+
 const EINVAL = 28;
 const ENODEV = 43;
 const ENOSYS = 52;
@@ -39,6 +43,9 @@ const WRITE_ONLY = 1;
 const ACCESS_AND_APPEND = 0o2003; // O_ACCMODE | O_APPEND
 const SEEK_CUR = 1;
 const SEEK_END = 2;
+
+/** Where the files of packages are. */
+const PACKAGES = "/lib/python3.14/site-packages";
 
 /** Where nothing is mounted but for a moment. */
 const REHEARSAL = "/rehearsal";
@@ -65,7 +72,7 @@ export function mountAll({ FS }, points = op_isolet_mount_points()) {
   driver ??= makeDriver(FS);
   for (let index = 0; index < points.length; index++) {
     FS.mkdirTree(points[index]);
-    FS.mount(driver, { index }, points[index]);
+    FS.mount(driver, { index, isFixed: points[index] === PACKAGES }, points[index]);
   }
 }
 
@@ -90,6 +97,7 @@ function makeDriver(FS) {
     return path === "" ? name : `${path}/${name}`;
   };
   const indexOf = (node) => node.mount.opts.index;
+  const isFixed = (node) => node.mount.opts.isFixed === true;
 
   /**
    * A node that Emscripten's table of names does not know, so that each lookup asks the host anew
@@ -144,8 +152,20 @@ function makeDriver(FS) {
     if (size !== undefined) check(resize(size));
   };
 
+  const lookupFixed = (parent, name) => {
+    parent.found ??= new SafeMap();
+    const known = parent.found.get(name);
+    if (known !== undefined) return known;
+    statAt(parent, join(parent, name));
+    const node = makeNode(parent, name, TYPES[stat[0]]);
+    node.kept = attributes(node);
+    parent.found.set(name, node);
+    return node;
+  };
+
   const node_ops = {
     getattr(node) {
+      if (node.kept !== undefined) return node.kept;
       statAt(node, pathOf(node));
       return attributes(node);
     },
@@ -155,6 +175,7 @@ function makeDriver(FS) {
       );
     },
     lookup(parent, name) {
+      if (isFixed(parent)) return lookupFixed(parent, name);
       forgetRenamed();
       statAt(parent, join(parent, name));
       return makeNode(parent, name, TYPES[stat[0]]);
@@ -205,6 +226,7 @@ function makeDriver(FS) {
 
   const stream_ops = {
     getattr(stream) {
+      if (stream.node.kept !== undefined) return stream.node.kept;
       const { handle } = stream.shared;
       if (handle === undefined) return node_ops.getattr(stream.node);
       check(op_isolet_file_stat(handle, statBytes));
@@ -231,8 +253,13 @@ function makeDriver(FS) {
         check(op_isolet_file_close(shared.handle));
       }
     },
-    read: (stream, buffer, offset, length, position) =>
-      check(op_isolet_file_read(stream.shared.handle, position, view(buffer, offset, length))),
+    read(stream, buffer, offset, length, position) {
+      // Whoever reads a file to its end asks once more.
+      if (position >= stream.node.kept?.size) return 0;
+      return check(
+        op_isolet_file_read(stream.shared.handle, position, view(buffer, offset, length)),
+      );
+    },
     write: (stream, buffer, offset, length, position) =>
       check(op_isolet_file_write(stream.shared.handle, position, view(buffer, offset, length))),
     llseek(stream, offset, whence) {

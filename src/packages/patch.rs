@@ -16,7 +16,8 @@ use super::signature::{Change, Numbers, Signature, Written};
 use super::wasm::Module;
 use super::wheel::is_native;
 
-const PATCHES: [&str; 1] = [include_str!("patches/numpy.toml")];
+const PATCHES: [&str; 2] =
+    [include_str!("patches/numpy.toml"), include_str!("patches/pandas.toml")];
 
 /// The changes of some versions of a package.
 #[derive(Debug, Deserialize)]
