@@ -1,0 +1,5 @@
+"""Lists how it can compute."""
+
+import onnxruntime
+
+assert "CPUExecutionProvider" in onnxruntime.get_available_providers()

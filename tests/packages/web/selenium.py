@@ -1,0 +1,5 @@
+"""Opens a browser."""
+
+from selenium import webdriver
+
+assert webdriver.Chrome().title == ""
