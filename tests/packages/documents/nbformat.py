@@ -1,4 +1,5 @@
 """Makes a notebook, checks it and reads it."""
+# With: jsonschema<4.18
 
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook

@@ -1,4 +1,5 @@
 """Finds a text by its words, in a pipeline."""
+# With: jsonschema<4.18
 
 from haystack import Document, Pipeline
 from haystack.components.retrievers.in_memory import InMemoryBM25Retriever

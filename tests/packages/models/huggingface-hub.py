@@ -1,4 +1,5 @@
 """Lists the files of a model, which the script has put on a server."""
+# With: httpcore2
 
 import json
 import os

@@ -1,10 +1,11 @@
 """Calls a tool of a server in the same process."""
+# With: mcp<1.10
 
 import asyncio
 
-from mcp.server.mcpserver import MCPServer
+from mcp.server.fastmcp import FastMCP
 
-server = MCPServer("server")
+server = FastMCP("server")
 
 
 @server.tool()

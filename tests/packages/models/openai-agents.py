@@ -1,4 +1,5 @@
 """Runs an agent, whose model's answer the script has put on a server."""
+# With: openai-agents<0.3, mcp<1.10
 
 import asyncio
 import json

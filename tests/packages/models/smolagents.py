@@ -1,4 +1,5 @@
 """Runs an agent, whose model is a function, with a tool."""
+# With: httpcore2
 
 from smolagents import ChatMessage, CodeAgent, Model, tool
 

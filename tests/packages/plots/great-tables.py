@@ -1,5 +1,5 @@
 """Formats a table of pandas as HTML."""
-# With: pandas
+# With: pandas, great-tables<1
 
 import pandas as pd
 from great_tables import GT

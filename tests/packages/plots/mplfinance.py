@@ -1,4 +1,5 @@
 """Draws a chart of prices with volumes."""
+# With: six
 
 import io
 

@@ -1,5 +1,8 @@
-"""Tells the zone of the sandbox."""
+"""Finds the zone that a variable names."""
+
+import os
 
 import tzlocal
 
-assert str(tzlocal.get_localzone()) == "UTC"
+os.environ["TZ"] = "Europe/Oslo"
+assert str(tzlocal.reload_localzone()) == tzlocal.get_localzone_name() == "Europe/Oslo"

@@ -1,5 +1,0 @@
-"""Opens a browser."""
-
-from selenium import webdriver
-
-assert webdriver.Chrome().title == ""
