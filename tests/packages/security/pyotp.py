@@ -2,5 +2,5 @@
 
 import pyotp
 
-codes = pyotp.TOTP("JBSWY3DPEHPK3PXP")
-assert codes.verify(codes.now()) and codes.at(0) == "282760"
+codes = pyotp.TOTP("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ", digits=8)
+assert codes.verify(codes.now()) and codes.at(59) == "94287082"

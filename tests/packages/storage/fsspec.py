@@ -9,4 +9,5 @@ with fsspec.open("memory://a/b.txt", "w") as file:
 assert fsspec.filesystem("memory").cat("/a/b.txt") == b"hi"
 with zipfile.ZipFile("a.zip", "w") as archive:
     archive.writestr("c.txt", "ho")
-assert fsspec.open("zip://c.txt::a.zip", "r").open().read() == "ho"
+with fsspec.open("zip://c.txt::a.zip", "r") as file:
+    assert file.read() == "ho"

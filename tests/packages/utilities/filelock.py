@@ -2,8 +2,8 @@
 
 from filelock import FileLock, SoftFileLock, Timeout
 
-with FileLock("a.lock"):
-    pass
+with FileLock("a.lock") as lock:
+    assert lock.is_locked
 with SoftFileLock("b.lock"):
     try:
         SoftFileLock("b.lock", timeout=0).acquire()
