@@ -1,11 +1,10 @@
 """Calls a tool of a server in the same process."""
-# With: mcp<1.10
 
 import asyncio
 
-from mcp.server.fastmcp import FastMCP
+from mcp.server.mcpserver import MCPServer
 
-server = FastMCP("server")
+server = MCPServer("server")
 
 
 @server.tool()

@@ -1,4 +1,5 @@
 """Writes a query as the SQL of two databases."""
+# With: packaging
 
 import ibis
 

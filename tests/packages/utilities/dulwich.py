@@ -1,9 +1,11 @@
-"""Makes a repository of git, commits a file and reads the log."""
+"""Makes a repository of git, commits a file and reads its log."""
 
-from dulwich import porcelain
+from dulwich.repo import Repo
 
-repo = porcelain.init("a")
+repo = Repo.init("a", mkdir=True)
+repo.hooks.clear()  # They are programs.
 open("a/x.txt", "w").write("hi")
-porcelain.add(repo, ["a/x.txt"])
-porcelain.commit(repo, message=b"Add x", author=b"A <a@b>", committer=b"A <a@b>")
+tree = repo.get_worktree()
+tree.stage(["x.txt"])
+tree.commit(message=b"Add x", author=b"A <a@b>", committer=b"A <a@b>")
 assert [entry.commit.message for entry in repo.get_walker()] == [b"Add x"]
