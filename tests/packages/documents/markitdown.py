@@ -1,4 +1,5 @@
 """Turns HTML and CSV into Markdown."""
+# With: onnxruntime
 
 import io
 

@@ -1,4 +1,5 @@
 """Stores texts and finds the nearest by their vectors."""
+# With: onnxruntime
 
 import chromadb
 

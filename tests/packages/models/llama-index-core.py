@@ -1,4 +1,5 @@
 """Splits a document into pieces and finds one by its words."""
+# With: greenlet
 
 from llama_index.core import Document
 from llama_index.core.node_parser import SentenceSplitter

@@ -1,5 +1,5 @@
 """Makes a small model of random weights and runs it."""
-# With: torch
+# With: tokenizers
 
 import torch
 from transformers import BertConfig, BertModel

@@ -1,4 +1,5 @@
 """Runs an app of a few lines in its own test."""
+# With: tornado
 
 from streamlit.testing.v1 import AppTest
 
