@@ -1,4 +1,5 @@
 """Reads a model's answer, which the script has put on a server, as a class."""
+# With: instructor<1.4
 
 import json
 import os
