@@ -1,4 +1,4 @@
-"""Measures the distance of two cities, and finds one by a server of its own."""
+"""Measures the distance of two cities in two ways."""
 
 from geopy.distance import geodesic, great_circle
 
