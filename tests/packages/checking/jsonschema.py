@@ -1,4 +1,5 @@
 """Validates by a schema with references and formats."""
+# With: jsonschema<4.18
 
 import jsonschema
 

@@ -1,4 +1,5 @@
 """Asks a model, whose answer the script has put on a server, and reads it as a class."""
+# With: google-genai<1.69, google-auth<2.48
 
 import json
 import os

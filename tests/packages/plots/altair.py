@@ -1,4 +1,5 @@
 """Makes a chart as Vega-Lite."""
+# With: jsonschema<4.18
 
 import altair as alt
 

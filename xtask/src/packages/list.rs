@@ -15,9 +15,10 @@ use crate::process;
 pub(super) const DIRECTORY: &str = "tests/packages";
 
 /// The groups in the order of the page, by directory and title.
-const GROUPS: [(&str, &str); 10] = [
+const GROUPS: [(&str, &str); 13] = [
     ("numbers", "Numbers and data"),
     ("plots", "Plots and pictures"),
+    ("geo", "Places and maps"),
     ("documents", "Documents and formats"),
     ("text", "Text"),
     ("models", "Language models and agents"),
@@ -25,6 +26,8 @@ const GROUPS: [(&str, &str); 10] = [
     ("checking", "Validation and JSON"),
     ("storage", "Databases"),
     ("security", "Security"),
+    ("time", "Dates and times"),
+    ("testing", "Tests and code"),
     ("utilities", "Utilities"),
 ];
 

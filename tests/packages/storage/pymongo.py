@@ -1,0 +1,5 @@
+"""Packs a document."""
+
+import bson
+
+assert bson.decode(bson.encode({"a": [1, "b"]})) == {"a": [1, "b"]}

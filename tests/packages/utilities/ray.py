@@ -1,0 +1,5 @@
+"""Runs a function elsewhere."""
+
+import ray
+
+assert ray.get(ray.put(1)) == 1
