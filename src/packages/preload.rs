@@ -60,6 +60,12 @@ impl Preload {
         self.tree.copy()
     }
 
+    /// Describes the wheels, each as `NAME VERSION`.
+    pub(crate) fn described(&self) -> Vec<String> {
+        let loaded = self.tree.loaded();
+        loaded.iter().map(|one| format!("{} {}", one.name, one.version)).collect()
+    }
+
     /// Returns the wheels as requirements that only they meet.
     pub(crate) fn pinned(&self) -> &[Requirement] {
         &self.pinned

@@ -9,6 +9,7 @@
 mod alarms;
 mod async_code;
 mod await_tolerance;
+mod bundles;
 mod caps;
 mod checkpoints;
 mod clock_pause;

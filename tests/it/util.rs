@@ -7,7 +7,9 @@ use isolet::{
     OutputChunk, PyException, RunEvent, Sandbox, Session, Value,
 };
 
-pub(crate) use isolet_test_support::{LONGEST, Ran, Scratch, assets_dir, command, root, wheel};
+pub(crate) use isolet_test_support::{
+    LONGEST, Ran, Scratch, assets_dir, command, root, wheel, wheel_that_needs,
+};
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(|| engine_builder().build().unwrap());
 

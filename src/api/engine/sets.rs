@@ -104,6 +104,24 @@ impl PackageSets {
         ));
     }
 
+    /// Returns the engine whose image has exactly these packages, each as `NAME VERSION`. Makes the
+    /// image if it is not there.
+    fn with_packages(&self, packages: &[String]) -> Option<Engine> {
+        let name_of = |package: &String| package.split(' ').next().map(str::to_owned);
+        let names: BTreeSet<String> = packages.iter().filter_map(name_of).collect();
+        let mut sets = self.bundle.sets().zip(0..);
+        sets.find_map(|(set, number)| {
+            if !set.is_subset(&names) {
+                return None;
+            }
+            let engine = match self.open(number) {
+                Some(engine) => engine,
+                None => self.builder_of(number).and_then(EngineBuilder::build).ok()?,
+            };
+            (engine.preload().described() == packages).then_some(engine)
+        })
+    }
+
     fn builder_of(&self, number: usize) -> Result<EngineBuilder, Error> {
         let mut builder = self.builder.clone();
         for name in self.bundle.set(number).into_iter().flatten() {
@@ -135,6 +153,18 @@ impl PackageSets {
 }
 
 impl Engine {
+    /// Returns the engine for a session that was saved over an image with these packages, each as
+    /// `NAME VERSION`: this one, unless its bundle has a set of them.
+    pub(crate) async fn for_saved(&self, packages: &[String]) -> Self {
+        let Some(sets) = &self.inner.sets else { return self.clone() };
+        if packages.is_empty() {
+            return self.clone();
+        }
+        let (sets, packages) = (Arc::clone(sets), packages.to_vec());
+        let found = crate::support::offload::run(true, move || sets.with_packages(&packages)).await;
+        found.ok().flatten().unwrap_or_else(|| self.clone())
+    }
+
     /// Returns the engine that a session of this policy moves to before it runs this code, if it
     /// has done nothing yet.
     pub(crate) async fn for_code(&self, policy: &Policy, code: &str) -> Option<Self> {

@@ -57,9 +57,14 @@ impl Session {
         path: PathBuf,
     ) -> Result<Self, Error> {
         let slot = engine.take_slot()?;
+        let mut saved = saved::open(path.clone(), &policy).await?;
+        let engine = if policy.packages.bundle().is_some() {
+            engine.for_saved(&saved.1.preloaded).await
+        } else {
+            engine
+        };
         let (pool, kind) = (engine.pool(), policy.kind());
         let _refill = Refill { pool, kind: &kind };
-        let mut saved = saved::open(path.clone(), &policy).await?;
         if let Some(ready) = pool.take(&kind, &policy.tenant, None) {
             match Self::of_saved(&engine, &policy, saved, ready).await {
                 // It may have died since the pool checked it.

@@ -26,7 +26,7 @@ use std::time::Duration;
 pub use crate::child::{AT_MOST, in_child, output_in_time};
 pub use crate::command::{Ran, command, ended, isolet, isolet_fed, program};
 pub use crate::scratch::Scratch;
-pub use crate::wheel::wheel;
+pub use crate::wheel::{wheel, wheel_that_needs};
 
 /// The environment variable that names the directory of Pyodide's files, as isolet has it.
 pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
