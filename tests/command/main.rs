@@ -8,6 +8,7 @@
 )]
 
 mod assets;
+mod bundles;
 mod command;
 #[expect(non_snake_case, reason = "tests are named as the files of the corpus are")]
 mod corpus;

@@ -46,6 +46,10 @@ pub(crate) struct ServeArgs {
     /// 1000 with `--listen`]
     #[arg(long, value_name = "COUNT")]
     max_sessions: Option<usize>,
+    /// Let sessions import packages of the bundle in a directory, or of `none` [default:
+    /// `$ISOLET_BUNDLE`, or isolet-science where it is installed]
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
     #[command(flatten)]
     isolation: IsolationArgs,
 }
@@ -108,7 +112,7 @@ fn engines(
         let builder = Engine::builder().assets(assets).max_sessions(max_sessions);
         let builder = builder.on_notice(progress::notice);
         let mut builder = adjust(args.isolation.confine(builder))?;
-        if let Some(bundle) = find_packages(None)? {
+        if let Some(bundle) = find_packages(args.bundle.as_deref())? {
             builder = builder.bundle(bundle).set_images(SetImages::Make);
         }
         // The first session does not wait for the image, and assets that are missing are fetched.

@@ -136,7 +136,7 @@ impl Client {
         self.lines.recv_timeout(LONGEST).unwrap()
     }
 
-    pub(super) fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let number = self.begin(method, params);
         self.answer(number)
     }

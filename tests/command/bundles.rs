@@ -1,0 +1,151 @@
+//! Tests of bundles: code imports their packages under every server of the command, without
+//! options.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::mcp::client::Client as Mcp;
+use crate::node::Node;
+use crate::serve::Client as Pipe;
+use isolet_test_support::{Ran, Scratch, command, wheel, wheel_that_needs};
+
+const CODE: &str = "import greeting; greeting.hello()";
+
+struct Made {
+    scratch: Scratch,
+    directory: PathBuf,
+}
+
+impl Made {
+    /// Makes a bundle of `greeting`, which needs `word`.
+    fn new(name: &str) -> Self {
+        let scratch = Scratch::new(name);
+        let wheels = scratch.path().join("wheels");
+        std::fs::create_dir(&wheels).unwrap();
+        let module = "import word\ndef hello(): return word.HI";
+        wheel_that_needs(&wheels, "greeting", "1.0", module, &["word"]);
+        wheel(&wheels, "word", "2.0", "HI = 'hi'");
+        let directory = scratch.path().join("bundle");
+        let made = Self { scratch, directory };
+        let wheels = wheels.to_str().unwrap();
+        let args = ["packages", "bundle", "greeting", "--wheels", wheels, "--offline"];
+        let ran = made.run(&[&args[..], &["--set", "greeting", "--to", made.path()]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("wrote 2 wheels ("), "{}", ran.stderr);
+        made
+    }
+
+    fn path(&self) -> &str {
+        self.directory.to_str().unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, "")
+    }
+
+    fn run_with(&self, args: &[&str], bundle: &str) -> Ran {
+        let mut command = command(args);
+        command.env("XDG_CACHE_HOME", self.scratch.path().join("cache"));
+        command.env("ISOLET_BUNDLE", bundle).output().unwrap().into()
+    }
+}
+
+#[test]
+fn a_program_imports_what_is_in_the_bundle_that_an_option_or_the_environment_names() {
+    let made = Made::new("bundle-run");
+    let code = "import greeting; print(greeting.hello())";
+    let named = made.run(&["run", "--no-image", "--bundle", made.path(), "-c", code]);
+    assert_eq!((named.stdout.as_str(), named.stderr.as_str()), ("hi\n", ""));
+    let found = made.run_with(&["run", "--no-image", "-c", code], made.path());
+    assert_eq!((found.stdout.as_str(), found.stderr.as_str()), ("hi\n", ""));
+    for (option, variable) in [("none", made.path()), ("", "none"), ("", "")] {
+        let mut args = vec!["run"];
+        if !option.is_empty() {
+            args.extend(["--bundle", option]);
+        }
+        let ran = made.run_with(&[&args[..], &["-c", code]].concat(), variable);
+        assert!(ran.stderr.contains("No module named 'greeting'"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--with greeting` loads it"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_it_lacks_fails_with_what_there_is_and_how_to_load_more() {
+    let made = Made::new("bundle-lacks");
+    let ran = made.run(&["run", "--bundle", made.path(), "-c", "import plums"]);
+    assert!(ran.stderr.contains("can install no others: greeting\n"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("hint: `--with plums` loads it"), "{}", ran.stderr);
+    assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn a_named_bundle_that_cannot_be_used_is_an_error() {
+    let made = Made::new("bundle-broken");
+    std::fs::write(made.directory.join("bundle.json"), "{}").unwrap();
+    for (args, variable) in
+        [(&["run", "--bundle", made.path(), "-c", "1"][..], ""), (&["run", "-c", "1"], made.path())]
+    {
+        let ran = made.run_with(args, variable);
+        assert!(ran.stderr.contains("cannot be used as a bundle"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("isolet packages bundle"), "{}", ran.stderr);
+        assert_eq!(ran.code, Some(2));
+    }
+}
+
+#[test]
+fn images_are_prepared_once_and_told_of_in_json() {
+    let made = Made::new("bundle-prepare");
+    let prepare = ["packages", "prepare", "--bundle", made.path()];
+    let first = made.run(&prepare);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    assert!(first.stderr.starts_with("greeting: "), "{}", first.stderr);
+    let ran = made.run(&[&prepare[..], &["--json"]].concat());
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(told["images"][0]["packages"], json!(["greeting"]), "{told}");
+    // Now nothing is made in the background, so nothing is said.
+    let code = "import greeting; print(greeting.hello())";
+    let ran = made.run(&["run", "--bundle", made.path(), "-c", code]);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("hi\n", ""));
+    let none = made.run(&["packages", "prepare", "--bundle", "none"]);
+    assert!(none.stderr.contains("pip install isolet-science"), "{}", none.stderr);
+}
+
+#[test]
+fn sessions_over_a_pipe_import_it_and_a_policy_can_forbid_it() {
+    let made = Made::new("bundle-pipe");
+    let mut client = Pipe::greeted(&["--bundle", made.path()]);
+    client.ask(&json!(["sandbox", 2, 1, {}]));
+    client.ask(&json!(["session", 3, 1, 1]));
+    let ran = client.ask(&json!(["run", 4, 1, CODE, {}]));
+    assert_eq!(ran["value"], "hi", "{ran}");
+    client.ask(&json!(["sandbox", 5, 2, {"bundle": false}]));
+    client.ask(&json!(["session", 6, 2, 2]));
+    let ran = client.ask(&json!(["run", 7, 2, CODE, {}]));
+    assert_eq!(ran["exception"]["message"], "No module named 'greeting'", "{ran}");
+}
+
+#[test]
+fn a_model_is_told_which_packages_there_are_and_imports_them() {
+    let made = Made::new("bundle-mcp");
+    let mut client = Mcp::start(&["--bundle", made.path()]);
+    let tools = client.request("tools/list", &json!({}));
+    let tools = tools["result"]["tools"].to_string();
+    assert!(tools.contains("Packages: greeting."), "{tools}");
+    let ran = client.run(CODE);
+    assert_eq!(ran["structuredContent"]["value"], "hi", "{ran}");
+    let missing = client.run("import plums").to_string();
+    assert!(missing.contains("can install no others: greeting"), "{missing}");
+}
+
+#[tokio::test]
+async fn sessions_of_a_node_import_it() {
+    let made = Made::new("bundle-node");
+    let node = Node::start(&["--bundle", made.path()]);
+    let id = node.session(&json!({})).await;
+    let (status, ran) = node.run(&id, CODE).await;
+    assert_eq!((status, &ran["value"]), (200, &json!("hi")), "{ran}");
+    let without = node.session(&json!({"policy": {"bundle": false}})).await;
+    let (_, ran) = node.run(&without, CODE).await;
+    assert_eq!(ran["exception"]["message"], "No module named 'greeting'", "{ran}");
+}
