@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::api::engine::{Engine, EngineBuilder};
 use crate::api::session::checkpoint::CHECKPOINT_BYTES;
+use crate::api::session::setup::SETUP_BYTES;
 use crate::data::limits::Limits;
 use crate::data::value::MAX_CROSSING_DEPTH;
 use crate::fs::{FileLimits, mount};
@@ -124,6 +125,11 @@ fn documented_limits_of_a_session_are_those_of_the_code() {
             "host's part of a [saved session](../concepts/saved.md#the-file) besides the files of \
              overlays, fixed",
             bytes(saved::STATE_BYTES),
+        ),
+        (
+            "what a session is given before it moves to an \
+             [image](../concepts/permissions.md#installed-packages), fixed",
+            bytes(SETUP_BYTES),
         ),
         ("state of a [checkpoint](../concepts/checkpoints.md), fixed", bytes(CHECKPOINT_BYTES)),
     ];

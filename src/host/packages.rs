@@ -2,6 +2,7 @@
 //! they contain.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -175,7 +176,8 @@ impl SessionPackages {
         }
     }
 
-    /// Loads a package of the bundle, and what it needs. The answer says whether anything was loaded.
+    /// Loads a package of the bundle, and what it needs. The answer says whether anything was
+    /// loaded.
     fn load_bundled(&self, package: &Requirement) -> Result<Value, ToolError> {
         let loaded = self.load_from_bundle(package).map_err(|error| error.to_string());
         let reason = loaded.as_ref().err().cloned();
@@ -384,10 +386,12 @@ impl SessionPackages {
         let names: BTreeSet<&str> = bundle.names().chain(allowed).collect();
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         let end = if exception.traceback.ends_with('\n') { "" } else { "\n" };
-        exception.traceback.push_str(&format!(
-            "{end}The sandbox has these packages besides the standard library, and code can install \
-             no others: {names}\n"
-        ));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            exception.traceback,
+            "{end}The sandbox has these packages besides the standard library, and code can \
+             install no others: {names}"
+        );
     }
 
     /// Returns `true` if packages are allowed, so that asking the host about a failed import makes

@@ -20,10 +20,10 @@
 ///   due.
 ///
 /// * Tier-up budget: four times V8's default. The isolate's thread optimises a function itself, and
-///   waits for it. Functions that most programs call are already optimised in the image; most others
-///   run once, such as those of 200 kB that begin a module of Cython, each of which takes up to a
-///   third of a second. With 200,000, importing pandas takes 3.0 s of processor time, with this 1.9
-///   s, and with 1,000,000,000 1.5 s; but then what computes for seconds is optimised late.
+///   waits for it. Functions that most programs call are already optimised in the image; most
+///   others run once, such as those of 200 kB that begin a module of Cython, each of which takes up
+///   to a third of a second. With 200,000, importing pandas took 3.0 s of processor time, with this
+///   1.9 s, and with 1,000,000,000 1.5 s; but then what computes for seconds is optimised late.
 ///
 /// * Table size: the entries of a table are in V8's heap. A single table of V8's default maximum
 ///   size would exceed the smallest heap limit of a session.

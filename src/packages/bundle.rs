@@ -246,7 +246,7 @@ impl BundledWheel {
         let WheelName { name, version, rank } = self.file_name.parse()?;
         let unusable = |reason: String| PackageError::wheel(&self.file_name, reason);
         let rank = rank.ok_or_else(|| unusable("it is for another interpreter".to_owned()))?;
-        let digest = self.sha256.parse().map_err(|reason| unusable(format!("{reason}")))?;
+        let digest = self.sha256.parse().map_err(unusable)?;
         let metadata = Metadata {
             name: name.clone(),
             version: version.to_string(),

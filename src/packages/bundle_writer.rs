@@ -1,7 +1,8 @@
 //! Writes a bundle: wheels as they are loaded, with their bytecode.
 
 use std::collections::BTreeSet;
-use std::io::{Cursor, Write};
+use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,8 +63,7 @@ impl BundleWriter {
     /// Returns the sources of a wheel's modules.
     pub(crate) fn sources(wheel: &Wheel) -> Result<Vec<Source>, PackageError> {
         let files = wheel.files().iter().enumerate();
-        let modules =
-            files.filter(|(_, file)| file.path.ends_with(".py") && !is_of_tests(&file.path));
+        let modules = files.filter(|(_, file)| is_source(&file.path) && !is_of_tests(&file.path));
         let source = |(index, path): (usize, &str)| {
             let text = wheel.read(index).map_err(|error| unreadable(wheel, &error))?;
             Ok(Source { path: path.to_owned(), text })
@@ -137,14 +137,19 @@ fn archive(contents: &[(String, Arc<[u8]>)]) -> ZipResult<Vec<u8>> {
         } else {
             path.clone()
         };
-        record.push_str(&format!("{quoted},sha256={digest},{}\n", bytes.len()));
+        // Writing to a string cannot fail.
+        let _ = writeln!(record, "{quoted},sha256={digest},{}", bytes.len());
     }
     if let Some(path) = record_path {
-        record.push_str(&format!("{path},,\n"));
+        let _ = writeln!(record, "{path},,");
         zip.start_file(path.as_str(), options)?;
         zip.write_all(record.as_bytes())?;
     }
     Ok(zip.finish()?.into_inner())
+}
+
+fn is_source(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "py")
 }
 
 fn is_of_tests(path: &str) -> bool {

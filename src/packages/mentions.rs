@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 /// How many modules of a program are looked at.
 const MOST: usize = 200;
 
-/// Returns the modules that lines of this code import, anywhere in it, and in text that looks alike:
-/// nobody relies on it.
+/// Returns the modules that lines of this code import, anywhere in it, and in text that looks
+/// alike: nobody relies on it.
 pub(crate) fn imported_modules(code: &str) -> BTreeSet<String> {
     let mut modules = BTreeSet::new();
     for statement in code.split(['\n', ';']) {
@@ -18,7 +18,7 @@ pub(crate) fn imported_modules(code: &str) -> BTreeSet<String> {
                 modules.extend(named.filter(|name| is_dotted(name)).map(str::to_owned));
             }
             Some("from") => {
-                modules.extend(words.next().filter(|name| is_dotted(name)).map(str::to_owned))
+                modules.extend(words.next().filter(|name| is_dotted(name)).map(str::to_owned));
             }
             _ => {}
         }

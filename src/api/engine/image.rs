@@ -41,7 +41,7 @@ pub(super) struct ImageSpec<'a> {
 }
 
 /// An image, or where it would be.
-type Found = Result<ImageFile, ImageLocation>;
+pub(super) type Found = Result<ImageFile, ImageLocation>;
 
 /// Finds the image, or has it made.
 pub(super) fn open(spec: &ImageSpec<'_>) -> Result<Found, Error> {

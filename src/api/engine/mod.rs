@@ -30,7 +30,7 @@ use crate::api::blocking;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::{Confinement, Isolation};
 use crate::data::limits::Limits;
-use crate::image::{ImageFile, ImageLocation, Importer};
+use crate::image::{ImageLocation, Importer};
 use crate::isolate::lost_threads;
 use crate::packages::{Bundle, Preload};
 use crate::protocol::codec;
@@ -114,7 +114,7 @@ impl Engine {
 
     fn open_or(
         mut options: EngineBuilder,
-        image: impl FnOnce(&image::ImageSpec<'_>) -> Result<Result<ImageFile, ImageLocation>, Error>,
+        image: impl FnOnce(&image::ImageSpec<'_>) -> Result<image::Found, Error>,
     ) -> Result<Result<Self, ImageLocation>, Error> {
         outlive_file_size_limit();
         let assets_dir = match options.assets.clone() {

@@ -80,7 +80,7 @@ impl PackageSets {
             Ok(Err(location)) => {
                 if self.makes_images && !location.is_being_made() {
                     // Without it, sessions import the packages themselves.
-                    if self.begin(&builder, &location).is_ok() {
+                    if Self::begin(&builder, &location).is_ok() {
                         self.tell(number);
                     }
                 }
@@ -98,8 +98,8 @@ impl PackageSets {
         let names: Vec<&str> =
             self.bundle.set(number).into_iter().flatten().map(String::as_str).collect();
         self.on_notice.tell(&format!(
-            "importing {} takes seconds this time; their image is being made in the background, and \
-             later starts take it (`isolet packages prepare` makes all such images)",
+            "importing {} takes seconds this time; their image is being made in the background, \
+             and later starts take it (`isolet packages prepare` makes all such images)",
             names.join(", ")
         ));
     }
@@ -131,7 +131,7 @@ impl PackageSets {
     }
 
     /// Starts a process that makes the image of a set.
-    fn begin(&self, builder: &EngineBuilder, location: &ImageLocation) -> Result<(), Error> {
+    fn begin(builder: &EngineBuilder, location: &ImageLocation) -> Result<(), Error> {
         let program = find_worker(builder.confinement.worker.as_deref())?;
         let (Some(assets), Some(images)) = (&builder.assets, location.path().parent()) else {
             return Ok(());

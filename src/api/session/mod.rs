@@ -3,6 +3,7 @@
 pub(crate) mod checkpoint;
 mod files;
 mod finish;
+mod frame;
 mod interrupt_handle;
 mod opening;
 mod packages;
@@ -10,7 +11,7 @@ mod revival;
 mod run;
 mod saved;
 mod seat;
-mod setup;
+pub(crate) mod setup;
 mod shared;
 mod state;
 mod variables;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::finish::Ended;
-use super::shared::{Frame, Shared};
+use super::frame::Frame;
+use super::shared::Shared;
 use super::state::SessionState;
 use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};

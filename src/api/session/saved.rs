@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::checkpoint::{KEEPING_TIME, Turn};
 use super::config;
-use super::shared::{Frame, Shared};
+use super::frame::Frame;
+use super::shared::Shared;
 use super::variables::{completed, unusable};
 use crate::api::engine::Engine;
 use crate::api::policy::Policy;

@@ -10,13 +10,13 @@ use crate::protocol::{Command, Message};
 use crate::support::lock::lock;
 
 /// The most bytes of commands that are kept to be given to another interpreter.
-const MAX_BYTES: usize = 16 << 20;
+pub(crate) const SETUP_BYTES: u64 = 16 << 20;
 
 /// What a session was given before its first code: variables, files.
 #[derive(Default)]
 pub(super) struct Setup {
     frames: Vec<Vec<u8>>,
-    bytes: usize,
+    bytes: u64,
 }
 
 /// What a command does to a session that has run no code.
@@ -64,9 +64,9 @@ impl Setup {
         match (effect, message) {
             (Effect::None, _) => {}
             (Effect::Same, Message::Command(frame))
-                if noted.bytes.saturating_add(frame.len()) <= MAX_BYTES =>
+                if noted.bytes.saturating_add(frame.len() as u64) <= SETUP_BYTES =>
             {
-                noted.bytes += frame.len();
+                noted.bytes += frame.len() as u64;
                 noted.frames.push(frame.clone());
             }
             _ => *setup = None,

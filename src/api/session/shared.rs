@@ -11,7 +11,8 @@ use tokio::sync::{MutexGuard, mpsc, oneshot};
 
 use super::checkpoint::{Keeper, Turn};
 use super::finish::{Ended, unreadable};
-use super::setup::{Effect, Setup};
+use super::frame::Frame;
+use super::setup::Setup;
 use super::state::SessionState;
 use crate::api::engine::startup::Startup;
 use crate::data::cell::Cell;
@@ -24,7 +25,6 @@ use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::SessionHost;
 use crate::host::pipe::PipeWriter;
-use crate::host::saved::SavedWriter;
 use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
 use crate::protocol::codec;
@@ -535,40 +535,6 @@ impl SessionAccess for Shared {
                 }
             }
         })
-    }
-}
-
-/// An encoded command.
-pub(super) struct Frame {
-    message: Message,
-    is_run: bool,
-    is_end: bool,
-    effect: Effect,
-    turn: Turn,
-    /// What the guest is saved to.
-    saves_to: Option<Box<SavedWriter>>,
-}
-
-impl Frame {
-    pub(super) fn of(command: Command) -> Self {
-        let is_run = matches!(command, Command::Run(_));
-        let is_end = matches!(command, Command::End);
-        let effect = Effect::of(&command);
-        let restores = matches!(command, Command::Resume { .. });
-        let frame = codec::encode(command);
-        let message = if restores { Message::Restore(frame) } else { Message::Command(frame) };
-        Self { message, is_run, is_end, effect, turn: Turn::Command, saves_to: None }
-    }
-
-    /// A command that was encoded before, and has run no code.
-    fn again(command: Vec<u8>) -> Self {
-        let (message, effect) = (Message::Command(command), Effect::Any);
-        Self { message, is_run: false, is_end: false, effect, turn: Turn::Command, saves_to: None }
-    }
-
-    /// Has the guest saved, in this turn.
-    pub(super) fn save(to: Box<SavedWriter>, turn: Turn, flushes_files: bool) -> Self {
-        Self { turn, saves_to: Some(to), ..Self::of(Command::Save { flushes_files }) }
     }
 }
 

@@ -192,14 +192,15 @@ impl PermissionArgs {
 
     /// Returns the packages that sessions have or may load, as the user has named them.
     pub(crate) fn package_names(&self) -> Vec<String> {
-        let named = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
-        let mut names: Vec<String> = named.cloned().collect();
+        let asked = self.packages.iter().chain(&self.preload).chain(&self.allow_package).flatten();
+        let mut names: Vec<String> = asked.cloned().collect();
         // If it cannot be used, the first session says so.
         let bundle = find_packages(self.bundle.as_deref()).ok().flatten();
-        let bundled = bundle.iter().flat_map(Bundle::names);
-        let new: Vec<_> = bundled.filter(|name| !names.iter().any(|other| other == name)).collect();
-        let new: Vec<String> = new.into_iter().map(str::to_owned).collect();
-        names.extend(new);
+        for name in bundle.iter().flat_map(Bundle::names) {
+            if !names.iter().any(|other| other == name) {
+                names.push(name.to_owned());
+            }
+        }
         names
     }
 
