@@ -297,6 +297,7 @@ HTTP_BODY = kinds(
         "message": {"type": "run", "id": 4, "code": "1"},
         "message-without-type": {"id": "x"},
         "message-unreadable": b'{"id": 7, "type": NaN',
+        "message-of-two-types": b'{"id": 7, "type": "run", "type": "get", "code": "1"}',
     },
     {
         "run-code": {"code": "1", "language": "python", "run_timeout": "5", "files": {"a": None}},

@@ -341,6 +341,8 @@ async fn what_is_no_message_is_a_problem_and_what_is_no_websocket_ends_it() {
     for (message, id) in [
         (&br#"{"id": 7, "type": "set", "variables": {"x": NaN}}"#[..], json!(7)),
         (br#"{"type": "run", "code": "1", "id": "a" "b"}"#, json!("a")),
+        (br#"{"type": "run", "code": "1", "id": 8, "type": "get"}"#, json!(8)),
+        (br#"{"type": "run", "code": "1", "id": 9, "id": 10}"#, json!(9)),
     ] {
         client.frame(TEXT, true, message).await;
         let problem = client.next().await;

@@ -154,6 +154,11 @@ impl Message {
             Some(fields.remove(place).1)
         };
         let (kind, id) = (take("type"), take("id"));
+        // As in all other objects, where serde says so.
+        if let Some(name) = ["type", "id"].into_iter().find(|name| take(name).is_some()) {
+            let detail = format!("{MESSAGE} is invalid: duplicate field `{name}`");
+            return Err((id, Problem::unreadable(detail)));
+        }
         match kind {
             Some(Value::Str(kind)) => Ok(Self { kind, id, fields: Value::Dict(fields) }),
             _ => Err((id, Problem::unreadable("the string `type` is missing"))),
