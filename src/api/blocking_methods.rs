@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 /// The async types and the file of each.
 const ASYNC: [(&str, &str); 7] = [
     ("Engine", include_str!("engine/mod.rs")),
-    ("Sandbox", include_str!("sandbox.rs")),
+    ("Sandbox", concat!(include_str!("sandbox.rs"), include_str!("bundling.rs"))),
     ("Session", include_str!("session/mod.rs")),
     ("Files", include_str!("session/files.rs")),
     ("RunStream", include_str!("stream.rs")),
