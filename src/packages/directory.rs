@@ -86,12 +86,14 @@ impl Candidate {
     ///
     /// Fails if the wheel cannot be read or has changed.
     pub(crate) fn bytes(&self) -> Result<Arc<[u8]>, PackageError> {
-        let bytes = read(&self.path)?;
+        // A guest that imports a package of the bundle is told, and not of the host's directories.
+        let shown = if self.is_bundled { Path::new(&self.file_name) } else { &self.path };
+        let bytes = files::read(&self.path, MAX_WHEEL_BYTES).map_err(PackageError::io(shown))?;
         let found = Digest::of(&bytes);
         if found == self.digest {
             return Ok(bytes);
         }
-        let file = self.path.display().to_string();
+        let file = shown.display().to_string();
         Err(PackageError::Digest { file, expected: self.digest, found })
     }
 }
