@@ -15,4 +15,5 @@ def compiled(path, source):
     return importlib.util.MAGIC_NUMBER + unchecked + digest + marshal.dumps(code)
 
 
-[compiled(path, source) for path, source in sources]
+# The cell's input.
+[compiled(path, source) for path, source in globals()["sources"]]

@@ -20,6 +20,11 @@ struct Made {
 impl Made {
     /// Makes a bundle of `greeting`, which needs `word`.
     fn new(name: &str) -> Self {
+        Self::with(name, &[])
+    }
+
+    /// Makes the bundle with these options, too. Where it has sets, their images are made.
+    fn with(name: &str, options: &[&str]) -> Self {
         let scratch = Scratch::new(name);
         let wheels = scratch.path().join("wheels");
         std::fs::create_dir(&wheels).unwrap();
@@ -30,7 +35,7 @@ impl Made {
         let made = Self { scratch, directory };
         let wheels = wheels.to_str().unwrap();
         let args = ["packages", "bundle", "greeting", "--wheels", wheels, "--offline"];
-        let ran = made.run(&[&args[..], &["--set", "greeting", "--to", made.path()]].concat());
+        let ran = made.run(&[&args[..], options, &["--to", made.path()]].concat());
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stderr.starts_with("wrote 2 wheels ("), "{}", ran.stderr);
         made
@@ -95,7 +100,7 @@ fn a_named_bundle_that_cannot_be_used_is_an_error() {
 
 #[test]
 fn images_are_prepared_once_and_told_of_in_json() {
-    let made = Made::new("bundle-prepare");
+    let made = Made::with("bundle-prepare", &["--set", "greeting"]);
     let prepare = ["packages", "prepare", "--bundle", made.path()];
     let first = made.run(&prepare);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
