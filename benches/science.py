@@ -1,5 +1,5 @@
-"""Measures what the packages of isolet-science take: the first plot, later starts, further sessions,
-imports without an image, and ordinary operations beside CPython.
+"""Measures what the packages of isolet-science take: the first plot, later starts, further
+sessions, imports without an image, and ordinary operations beside CPython.
 
     python3 benches/science.py ISOLET BUNDLE [CPYTHON]
 
