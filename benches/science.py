@@ -18,8 +18,8 @@ import tempfile
 import time
 
 ROUNDS = 5
-# Sessions before those that are measured, and those. How long the processes that are kept ready take
-# to be there, in seconds.
+# How many sessions are measured, after as many others. How long the processes that are kept ready
+# take to be there, in seconds.
 SESSIONS, SETTLED = 20, 2
 PLOT = """
 import matplotlib.pyplot as plt
