@@ -98,8 +98,9 @@ impl PackageSets {
         let names: Vec<&str> =
             self.bundle.set(number).into_iter().flatten().map(String::as_str).collect();
         self.on_notice.tell(&format!(
-            "importing {} takes seconds this time; their image is being made in the background, \
-             and later starts take it (`isolet packages prepare` makes all such images)",
+            "the session imports its packages itself, which takes seconds; for later ones, an \
+             image of {} is being made in the background (`isolet packages prepare` makes all \
+             such images)",
             names.join(", ")
         ));
     }
