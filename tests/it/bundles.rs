@@ -27,15 +27,11 @@ struct Made {
 }
 
 impl Made {
-    fn images(&self) -> PathBuf {
-        self.scratch.path().join("images")
-    }
-
     fn builder(&self) -> EngineBuilder {
-        engine_builder().images(self.images()).bundle(self.bundle.clone())
+        engine_builder().images(images()).bundle(self.bundle.clone())
     }
 
-    /// Makes the image of the only set.
+    /// Makes the image of the only set, if no other test has: their bundles are the same.
     fn prepare(&self) {
         let builder = self.builder().set_images(SetImages::Ignore);
         let builder = builder.preload("apples").unwrap().preload("seeds").unwrap();
@@ -45,6 +41,11 @@ impl Made {
     fn engine(&self) -> Engine {
         self.builder().build().unwrap()
     }
+}
+
+/// The directory of the tests' images.
+fn images() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("bundle-images")
 }
 
 /// Makes a bundle of `apples`, which needs `seeds`, and of `pears`.
@@ -86,7 +87,8 @@ async fn code_imports_what_is_in_it_with_what_that_needs_and_the_bytecode() {
         made.bundle.packages().map(|package| (package.name, package.is_asked)).collect();
     let expected = [("apples", true), ("pears", true), ("seeds", false)];
     assert_eq!(names, expected.map(|(name, is_asked)| (name.to_owned(), is_asked)));
-    let mut session = session(&made.engine()).await;
+    let engine = made.builder().set_images(SetImages::Ignore).build().unwrap();
+    let mut session = session(&engine).await;
     let code = "
 import os, sys
 before = 'seeds' in sys.modules
@@ -113,7 +115,8 @@ async fn sandboxes_can_do_without_it() {
 async fn a_wheel_that_was_changed_is_refused() {
     let made = made("bundle-changed").await;
     change(&made.bundle.directory().join("seeds-2.0-py3-none-any.whl"));
-    let execution = session(&made.engine()).await.run("import apples").await.unwrap();
+    let engine = made.builder().set_images(SetImages::Ignore).build().unwrap();
+    let execution = session(&engine).await.run("import apples").await.unwrap();
     let exception = execution.exception().unwrap();
     assert_eq!(exception.type_name, "ImportError");
     let told = &exception.message;
@@ -242,7 +245,8 @@ async fn an_image_that_is_missed_is_made_in_the_background_and_a_person_is_told(
     let said = Arc::<Mutex<Vec<String>>>::default();
     let told = Arc::clone(&said);
     let tell = move |text: &str| told.lock().unwrap().push(text.to_owned());
-    let engine = made.builder().set_images(SetImages::Make).on_notice(tell).build().unwrap();
+    let builder = made.builder().images(made.scratch.path().join("images"));
+    let engine = builder.set_images(SetImages::Make).on_notice(tell).build().unwrap();
     let mut first = session(&engine).await;
     let own = drawn(&mut first).await;
     let start = Instant::now();
