@@ -13,6 +13,7 @@ use crate::data::error::Error;
 use crate::image::{ImageLocation, Importer};
 use crate::packages::{Bundle, PackagePolicy, imported_modules};
 use crate::support::lock::lock;
+use crate::support::offload;
 use crate::worker::find_worker;
 
 /// The minimum memory of a session, in bytes, for starting with the packages of a set.
@@ -162,7 +163,7 @@ impl Engine {
             return self.clone();
         }
         let (sets, packages) = (Arc::clone(sets), packages.to_vec());
-        let found = crate::support::offload::run(true, move || sets.with_packages(&packages)).await;
+        let found = offload::run(true, move || sets.with_packages(&packages)).await;
         found.ok().flatten().unwrap_or_else(|| self.clone())
     }
 
@@ -181,10 +182,13 @@ impl Engine {
             return None;
         }
         let number = sets.set_for(code)?;
-        if let State::Open(engine) = &*lock(sets.states.get(number)?) {
+        // Another thread may be reading the image, which takes a while.
+        if let Ok(state) = sets.states.get(number)?.try_lock()
+            && let State::Open(engine) = &*state
+        {
             return Some(engine.clone());
         }
         let sets = Arc::clone(sets);
-        crate::support::offload::run(true, move || sets.open(number)).await.ok().flatten()
+        offload::run(true, move || sets.open(number)).await.ok().flatten()
     }
 }
