@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::mcp::client::Client as Mcp;
 use crate::node::Node;
 use crate::serve::Client as Pipe;
-use isolet_test_support::{Ran, Scratch, command, wheel, wheel_that_needs};
+use isolet_test_support::{Ran, Scratch, assets_dir, command, program, wheel, wheel_that_needs};
 
 const CODE: &str = "import greeting; greeting.hello()";
 
@@ -72,6 +72,42 @@ fn a_program_imports_what_is_in_the_bundle_that_an_option_or_the_environment_nam
         let ran = made.run_with(&[&args[..], &["-c", code]].concat(), variable);
         assert!(ran.stderr.contains("No module named 'greeting'"), "{}", ran.stderr);
         assert!(ran.stderr.contains("`--with greeting` loads it"), "{}", ran.stderr);
+    }
+}
+
+/// As `isolet-science` installs it: beside the program, or for one user.
+#[test]
+fn a_program_finds_the_bundle_that_is_installed_beside_it_or_for_the_user() {
+    let made = Made::new("bundle-found");
+    let home = made.scratch.path().join("home");
+    let prefix = home.join("prefix");
+    let (bin, share) = (prefix.join("bin"), prefix.join("share/isolet"));
+    let data = home.join("data");
+    for directory in [&bin, &share, &data.join("isolet")] {
+        std::fs::create_dir_all(directory).unwrap();
+    }
+    std::fs::copy(program(), bin.join("isolet")).unwrap();
+    let code = "import greeting; print(greeting.hello())";
+    let run = || -> Ran {
+        let mut command = std::process::Command::new(bin.join("isolet"));
+        command.args(["run", "--no-image", "-c", code]).env_remove("ISOLET_BUNDLE");
+        command.env("ISOLET_ASSETS", assets_dir()).env("XDG_DATA_HOME", &data);
+        command.env("XDG_CACHE_HOME", home.join("cache")).output().unwrap().into()
+    };
+    assert!(run().stderr.contains("No module named 'greeting'"));
+    for place in [share.join("packages"), data.join("isolet/packages")] {
+        std::fs::rename(&made.directory, &place).unwrap();
+        let ran = run();
+        assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("hi\n", ""));
+        // One that nobody has named stops nobody.
+        let manifest = place.join("bundle.json");
+        let kept = std::fs::read(&manifest).unwrap();
+        std::fs::write(&manifest, "{}").unwrap();
+        let ran = run();
+        assert!(ran.stderr.contains("that are installed are not used"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("No module named 'greeting'"), "{}", ran.stderr);
+        std::fs::write(&manifest, kept).unwrap();
+        std::fs::rename(&place, &made.directory).unwrap();
     }
 }
 
