@@ -10,7 +10,7 @@ use crate::data::cell::Cell;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Outcome;
 use crate::data::value::Value;
-use crate::packages::{BundleWriter, LoadedPackage, Requirement, SITE_PACKAGES, Wheel};
+use crate::packages::{BundleWriter, LoadedPackage, Requirement, SITE_PACKAGES, Wheel, normalised};
 
 /// The Python that compiles: the sources are in a variable.
 const COMPILE: &str = include_str!("bundling.py");
@@ -41,7 +41,9 @@ impl Sandbox {
         sets: impl IntoIterator<Item = BTreeSet<String>>,
         to: impl Into<PathBuf>,
     ) -> Result<Vec<LoadedPackage>, Error> {
-        let (to, sets): (PathBuf, Vec<_>) = (to.into(), sets.into_iter().collect());
+        let to = to.into();
+        let normal = |set: BTreeSet<String>| set.iter().map(|name| normalised(name)).collect();
+        let sets: Vec<BTreeSet<String>> = sets.into_iter().map(normal).collect();
         let parse = |one: S| one.as_ref().parse::<Requirement>();
         let requirements = requirements.into_iter().map(parse).collect::<Result<Vec<_>, _>>()?;
         check_empty(&to)?;

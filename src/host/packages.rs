@@ -69,6 +69,9 @@ const IS_KNOWN: &str = "part of a loaded package";
 /// The maximum length of a module name that is looked up, in bytes.
 const MODULE_NAME_BYTES: usize = 255;
 
+/// How many packages the traceback of a missing module lists.
+const EXPLAINED: usize = 100;
+
 /// How many packages a message lists.
 const LISTED: usize = 20;
 
@@ -384,9 +387,13 @@ impl SessionPackages {
         }
         let allowed = self.0.store.allowed().iter().map(Requirement::name);
         let names: BTreeSet<&str> = bundle.names().chain(allowed).collect();
-        let names = names.into_iter().collect::<Vec<_>>().join(", ");
+        let more = names.len().saturating_sub(EXPLAINED);
+        let mut names = names.into_iter().take(EXPLAINED).collect::<Vec<_>>().join(", ");
+        if more > 0 {
+            // Writing to a string cannot fail.
+            let _ = write!(names, ", and {more} more");
+        }
         let end = if exception.traceback.ends_with('\n') { "" } else { "\n" };
-        // Writing to a string cannot fail.
         let _ = writeln!(
             exception.traceback,
             "{end}The sandbox has these packages besides the standard library, and code can \

@@ -74,11 +74,18 @@ impl ImageLocation {
         Ok(lock)
     }
 
-    /// Returns `true` if another process makes this image, which has packages.
-    pub(crate) fn is_being_made(&self) -> bool {
+    /// Returns `true` if it makes sense to begin to make this image, which has packages: its
+    /// directory can be written, no other process makes it, and it was not found to be impossible.
+    pub(crate) fn can_be_made(&self) -> bool {
+        self.make_directory();
+        #[cfg(unix)]
+        if super::location::check_directory(&self.dir).is_err() {
+            return false;
+        }
         let path = self.path().with_extension(OWN_TURN);
-        let Ok(file) = File::options().read(true).write(true).open(path) else { return false };
-        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+        let mut options = File::options();
+        let file = options.create(true).truncate(false).read(true).write(true).open(path);
+        file.is_ok_and(|file| file.try_lock().is_ok()) && self.refusal().is_none()
     }
 
     fn acquire_within(&self, tell: &dyn Fn(&str), packages: &Patience) -> Option<BuildLock> {

@@ -126,7 +126,6 @@ impl Bundle {
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, Error> {
         let directory = directory.into();
         let path = directory.join(MANIFEST);
-        let bytes = files::read(&path, MAX_MANIFEST_BYTES).map_err(PackageError::io(&path))?;
         let refused = |reason: String| {
             let message = format!("`{}` cannot be used as a bundle: {reason}", directory.display());
             Error::new(ErrorKind::Packages, message).with_hint(
@@ -134,6 +133,8 @@ impl Bundle {
                  `isolet packages bundle`",
             )
         };
+        let bytes = files::read(&path, MAX_MANIFEST_BYTES)
+            .map_err(|error| refused(format!("its `{MANIFEST}` cannot be read: {error}")))?;
         let manifest: Manifest =
             serde_json::from_slice(&bytes).map_err(|error| refused(error.to_string()))?;
         let Manifest { form, python, abi, packages, sets } = manifest;

@@ -56,7 +56,7 @@ pub(crate) use lazy_store::LazyStore;
 pub(crate) use mentions::imported_modules;
 pub(crate) use policy::PackagePolicy;
 pub(crate) use preload::Preload;
-pub(crate) use requirement::Requirement;
+pub(crate) use requirement::{Requirement, normalised};
 pub use script::script_packages;
 pub(crate) use tree::PackageTree;
 pub(crate) use wheel::Wheel;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -265,6 +266,24 @@ async fn an_image_that_is_missed_is_made_in_the_background_and_a_person_is_told(
     assert!(said[0].contains("apples, seeds") && said[0].contains("packages prepare"), "{said:?}");
 }
 
+#[tokio::test]
+async fn no_image_is_made_again_and_again_where_it_cannot_be_kept() {
+    let made = made("bundle-unkept").await;
+    let images = made.scratch.path().join("images");
+    fs::create_dir(&images).unwrap();
+    // Others could replace what is in it.
+    fs::set_permissions(&images, fs::Permissions::from_mode(0o777)).unwrap();
+    let said = Arc::<Mutex<Vec<String>>>::default();
+    let told = Arc::clone(&said);
+    let builder = made.builder().images(&images).set_images(SetImages::Make);
+    let builder = builder.on_notice(move |text| told.lock().unwrap().push(text.to_owned()));
+    let engine = builder.build().unwrap();
+    let mut session = session(&engine).await;
+    assert_eq!(eval(&mut session, "import apples; apples.count()").await, 5.into());
+    assert!(said.lock().unwrap().is_empty(), "{said:?}");
+    assert_eq!(fs::read_dir(&images).unwrap().count(), 0);
+}
+
 #[test]
 fn a_bundle_for_another_interpreter_or_of_another_form_is_refused_with_both() {
     let scratch = Scratch::new("bundle-refused");
@@ -281,7 +300,7 @@ fn a_bundle_for_another_interpreter_or_of_another_form_is_refused_with_both() {
     assert!(refusal("{").contains("cannot be used as a bundle"));
     fs::remove_file(&path).unwrap();
     let missing = Bundle::open(scratch.path()).unwrap_err().to_string();
-    assert!(missing.contains("bundle.json"), "{missing}");
+    assert!(missing.contains("its `bundle.json` cannot be read"), "{missing}");
 }
 
 #[tokio::test]

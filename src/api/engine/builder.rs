@@ -183,7 +183,8 @@ impl EngineBuilder {
     /// [forbid](Permissions::forbid_bundle) it. [Preloaded](Self::preload) packages come from it,
     /// too. Default: none.
     ///
-    /// An `import` loads the package, with what it needs, from the bundle's directory. If the first
+    /// The packages are trusted as the host's own code is. An `import` loads one, with what it
+    /// needs, from the bundle's directory. If the first
     /// code of a session imports packages of one of the bundle's [sets](Bundle::sets), the session
     /// gets an interpreter of an image that has imported them, if there is one:
     /// [`set_images`](Self::set_images).

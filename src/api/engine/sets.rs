@@ -79,11 +79,12 @@ impl PackageSets {
         *state = match Engine::open_if_made(builder.clone()) {
             Ok(Ok(engine)) => State::Open(engine),
             Ok(Err(location)) => {
-                if self.makes_images && !location.is_being_made() {
-                    // Without it, sessions import the packages themselves.
-                    if Self::begin(&builder, &location).is_ok() {
-                        self.tell(number);
-                    }
+                // Without it, sessions import the packages themselves.
+                if self.makes_images
+                    && location.can_be_made()
+                    && Self::begin(&builder, &location).is_ok()
+                {
+                    self.tell(number);
                 }
                 State::Missing(Box::new(location))
             }
@@ -167,20 +168,22 @@ impl Engine {
         found.ok().flatten().unwrap_or_else(|| self.clone())
     }
 
-    /// Returns the engine that a session of this policy moves to before it runs this code, if it
-    /// has done nothing yet.
-    pub(crate) async fn for_code(&self, policy: &Policy, code: &str) -> Option<Self> {
-        let sets = self.inner.sets.as_ref()?;
+    /// Returns `true` if a session of this policy may move to the engine of a set.
+    pub(crate) fn may_leave(&self, policy: &Policy) -> bool {
         let is_read = |(name, _): &(String, String)| {
             READ_AT_IMPORT.iter().any(|prefix| name.starts_with(prefix))
         };
-        if policy.packages.bundle().is_none()
-            || policy.limits.memory_bytes() < MEMORY_BYTES
-            || policy.env.iter().any(is_read)
-            || policy.audit.is_set()
-        {
-            return None;
-        }
+        self.inner.sets.is_some()
+            && policy.packages.bundle().is_some()
+            && policy.limits.memory_bytes() >= MEMORY_BYTES
+            && !policy.env.iter().any(is_read)
+            && !policy.audit.is_set()
+    }
+
+    /// Returns the engine that a session moves to before it runs this code, if it
+    /// [may](Self::may_leave) and has run none yet.
+    pub(crate) async fn for_code(&self, code: &str) -> Option<Self> {
+        let sets = self.inner.sets.as_ref()?;
         let number = sets.set_for(code)?;
         // Another thread may be reading the image, which takes a while.
         if let Ok(state) = sets.states.get(number)?.try_lock()

@@ -38,6 +38,9 @@ impl Session {
         };
         let (in_background, has_begun) = (ready.starts_up_surely(), ready.begun().is_some());
         let session = Self::connect(id, &engine, &policy, host, ready);
+        if engine.may_leave(&policy) {
+            session.shared.note_setup();
+        }
         if has_begun {
             session.shared.began();
         } else {

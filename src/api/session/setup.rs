@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::shared::Shared;
 use super::state::SessionState;
 use crate::data::cell::Program;
 use crate::protocol::{Command, Message};
@@ -74,6 +75,13 @@ impl Setup {
     }
 }
 
+impl Shared {
+    /// Keeps what the session is given from now on, until it runs code.
+    pub(super) fn note_setup(&self) {
+        *lock(&self.setup) = Some(Setup::default());
+    }
+}
+
 impl Session {
     /// Gives the session an interpreter that has imported what this code imports, if the session
     /// has run no code yet and there is one. Otherwise the code imports it itself.
@@ -81,7 +89,7 @@ impl Session {
         if code.is_empty() || lock(&self.shared.setup).is_none() {
             return;
         }
-        let Some(engine) = self.engine.for_code(&self.policy, code).await else { return };
+        let Some(engine) = self.engine.for_code(code).await else { return };
         // Whoever else uses the session meanwhile changes it, or is in the way.
         let Some(setup) = lock(&self.shared.setup).take() else { return };
         let Ok((shared, isolation)) = self.at_beginning(&engine).await else { return };

@@ -53,7 +53,7 @@ pub(crate) struct Shared {
     pub(super) keeper: Option<Keeper>,
     peeks: Mutex<Peeks>,
     forker: Option<Arc<dyn Forker>>,
-    /// What was done before any code, while there was none.
+    /// What was done before any code, while there was none and the session may move.
     pub(super) setup: Mutex<Option<Setup>>,
 }
 
@@ -96,7 +96,7 @@ impl Shared {
             keeper,
             peeks: Mutex::default(),
             forker,
-            setup: Mutex::new(Some(Setup::default())),
+            setup: Mutex::new(None),
         }
     }
 
