@@ -71,7 +71,7 @@ fn a_start_with_packages_is_of_an_image_unless_they_could_tell() {
 
 /// K27
 #[test]
-fn an_import_that_does_not_end_takes_no_longer_than_code_may() {
+fn an_import_that_does_not_end_takes_no_longer_than_four_times_what_code_may() {
     let machine = Machine::new("guest-image-endless").package("loopy", "while True: pass\n");
     for (option, said) in [("--with", "note: loopy"), ("--preload", "warning: loopy")] {
         let ran = machine.run(&[
@@ -83,10 +83,10 @@ fn an_import_that_does_not_end_takes_no_longer_than_code_may() {
             "print(1, flush=True)\nimport loopy",
         ]);
         assert_eq!(ran.stdout, "1\n", "{}", ran.stderr);
-        // Once for the image, and once for the code.
+        // Once for the image, four times as long, and once for the code.
         let lines: Vec<_> = ran.stderr.lines().filter(|line| line.contains("--timeout")).collect();
         assert_eq!(lines.len(), 2, "{}", ran.stderr);
-        assert!(lines[0].contains(said) && lines[0].contains("the limit is 1 s"), "{lines:?}");
+        assert!(lines[0].contains(said) && lines[0].contains("the limit is 4 s"), "{lines:?}");
         assert!(lines[1].contains("error:"), "{lines:?}");
     }
     assert_eq!(machine.images("").len(), 0, "{:?}", machine.images(""));
