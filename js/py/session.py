@@ -32,6 +32,7 @@ import _isolet_errnos
 import _isolet_exchange as exchange
 import _isolet_figures as figures
 import _isolet_files as files
+import _isolet_fonts as fonts
 import _isolet_foreign as foreign
 import _isolet_forks as forks
 import _isolet_frames as frames
@@ -124,14 +125,13 @@ def prepare():
     additions.install()
     imports.PATCHES["multiprocessing.pool"] = threads.patch_pool
     imports.PATCHES["pydoc"] = modules.patch_pydoc
-    integers.install(imports.PATCHES)
-    linear.install(imports.PATCHES)
     figures.install(imports.PATCHES, imports.MODULES)
     tables.install()
     ipython.install(imports.STAND_INS)
     magics.install(shells.shell)
     alarms.install()
-    absent.install(imports.PATCHES)
+    for part in (integers, linear, fonts, absent):
+        part.install(imports.PATCHES)
     imports.install()
     builtins.display = displays.display
 

@@ -44,7 +44,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 27] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 51] = python![
+pub(crate) const PYTHON: [(&str, &str); 52] = python![
     "errnos",
     "arrays",
     "frames",
@@ -87,6 +87,7 @@ pub(crate) const PYTHON: [(&str, &str); 51] = python![
     "transports",
     "clients",
     "packages",
+    "fonts",
     "timing",
     "inspect",
     "no_shell",

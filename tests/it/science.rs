@@ -32,7 +32,8 @@ fn directory(name: &str) -> PathBuf {
 fn permissions(packages: &[&str]) -> Permissions {
     let wheels = directory("wheels");
     assert!(wheels.exists(), "run `cargo xtask test --science`, which gets the wheels");
-    let sources = Permissions::none().wheels(wheels).package_cache(directory("cache"));
+    let sources = Permissions::none().wheels(wheels).wheels(directory("fonts"));
+    let sources = sources.package_cache(directory("cache"));
     packages.iter().fold(sources, |sources, package| sources.allow_package(package).unwrap())
 }
 
@@ -69,6 +70,7 @@ work! {
         Value::from("Oslo"), "Oslo".into(), "Rome".into(), "Rome".into(),
     ];
     matplotlib: ["matplotlib"] => "drawn";
+    fonts: ["matplotlib", "isolet-fonts"] => vec![Value::from(true), true.into()];
     scipy: ["scipy"] => "solved";
     sklearn: ["scikit-learn"] => "fitted";
     pillow: ["pillow"] => vec![Value::from(255), 215.into(), 0.into()];

@@ -6,7 +6,7 @@ mod deno_core;
 mod edits;
 mod plan;
 mod pyodide;
-mod registry;
+pub(crate) mod registry;
 mod version;
 mod words;
 

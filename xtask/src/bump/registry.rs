@@ -73,29 +73,34 @@ pub(super) fn pyodides() -> Result<Vec<Version>> {
 }
 
 /// An archive of npm, and where its files are.
-pub(super) struct Package {
+pub(crate) struct Package {
     pub(super) sha256: Digest,
     pub(super) size: usize,
-    pub(super) files: PathBuf,
+    pub(crate) files: PathBuf,
 }
 
 /// Brings the package of a Pyodide into `dir`, and unpacks it.
 pub(super) fn pyodide(version: &Version, dir: &Path) -> Result<Package> {
-    let dir = dir.join(version.to_string());
+    let version = version.to_string();
+    package(PYODIDE, &version, &dir.join(&version))
+}
+
+/// Brings a package of npm into `dir`, which is made anew, and unpacks it.
+pub(crate) fn package(name: &str, version: &str, dir: &Path) -> Result<Package> {
     let unwritable = || format!("cannot write `{}`", dir.display());
     if dir.exists() {
-        fs::remove_dir_all(&dir).with_context(unwritable)?;
+        fs::remove_dir_all(dir).with_context(unwritable)?;
     }
-    fs::create_dir_all(&dir).with_context(unwritable)?;
+    fs::create_dir_all(dir).with_context(unwritable)?;
     let mut npm = npm();
-    npm.args(["pack", "--silent", "--ignore-scripts"]).arg(format!("{PYODIDE}@{version}"));
-    if let Answer::Refused(error) = asked(npm.current_dir(&dir), 3 * LIMIT)? {
-        bail!("cannot get `{PYODIDE}@{version}` from npm's registry: {}", cause(&error));
+    npm.args(["pack", "--silent", "--ignore-scripts"]).arg(format!("{name}@{version}"));
+    if let Answer::Refused(error) = asked(npm.current_dir(dir), 3 * LIMIT)? {
+        bail!("cannot get `{name}@{version}` from npm's registry: {}", cause(&error));
     }
-    let archive = format!("{PYODIDE}-{version}.tgz");
+    let archive = format!("{}-{version}.tgz", name.trim_start_matches('@').replace('/', "-"));
     let bytes = fs::read(dir.join(&archive)).context("`npm pack` wrote no archive")?;
     let mut tar = Command::new("tar");
-    tar.args(["-xzf", &archive]).current_dir(&dir);
+    tar.args(["-xzf", &archive]).current_dir(dir);
     process::check(&mut tar)?;
     Ok(Package { sha256: Digest::of(&bytes), size: bytes.len(), files: dir.join("package") })
 }

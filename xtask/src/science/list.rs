@@ -32,8 +32,16 @@ pub(super) const PACKAGES: [&str; 28] = [
     "xlsxwriter",
 ];
 
-/// Those of which only Pyodide has builds. They are left out if its distribution is not at hand.
-pub(super) const OF_PYODIDE: [&str; 5] = ["altair", "duckdb", "polars", "pyarrow", "statsmodels"];
+/// Those that need builds which only Pyodide has, and what is taken without its distribution: the
+/// first of these that can be had, or nothing.
+pub(super) const OF_PYODIDE: [&[&str]; 5] = [
+    // jsonschema 4.18 needs rpds-py, which is Rust.
+    &["altair", "altair,jsonschema<4.18"],
+    &["duckdb"],
+    &["polars"],
+    &["pyarrow"],
+    &["statsmodels"],
+];
 
 /// What is often imported together. A session that imports it starts from an image.
 pub(super) const SETS: [&str; 4] = [

@@ -1,6 +1,7 @@
 //! `cargo xtask wheel --science`: builds `isolet-science`, the wheel with the packages that code
 //! imports without further options, and the same as a tarball.
 
+pub(crate) mod fonts;
 mod list;
 
 use std::fs;
@@ -56,12 +57,11 @@ pub(crate) fn bundle(source: &Source) -> Result<PathBuf> {
     setup::run()?;
     let isolet = Profile::FastBuild.built("isolet")?;
     let directory = process::target_dir()?.join("science/bundle");
-    let mut packages: Vec<&str> = list::PACKAGES.into();
-    for name in list::OF_PYODIDE {
-        if is_at_hand(&isolet, source, name)? {
-            packages.push(name);
-        } else {
-            eprintln!("{name} is left out: its build is not at hand");
+    let mut packages: Vec<&str> = [fonts::NAME].into_iter().chain(list::PACKAGES).collect();
+    for choices in list::OF_PYODIDE {
+        match first_at_hand(&isolet, source, choices)? {
+            Some(choice) => packages.push(choice),
+            None => eprintln!("{} is left out: its build is not at hand", choices.concat()),
         }
     }
     if directory.exists() {
@@ -70,6 +70,7 @@ pub(crate) fn bundle(source: &Source) -> Result<PathBuf> {
     }
     let mut make = command(&isolet, source, "bundle")?;
     make.arg(packages.join(",")).arg("--to").arg(&directory);
+    make.arg("--wheels").arg(fonts::directory()?);
     for set in list::SETS {
         make.args(["--set", set]);
     }
@@ -77,11 +78,25 @@ pub(crate) fn bundle(source: &Source) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Returns `true` if the package and what it needs can be had.
-fn is_at_hand(isolet: &Path, source: &Source, name: &str) -> Result<bool> {
+/// Returns the first of these that can be had.
+fn first_at_hand<'a>(
+    isolet: &Path,
+    source: &Source,
+    choices: &[&'a str],
+) -> Result<Option<&'a str>> {
+    for choice in choices {
+        if is_at_hand(isolet, source, choice)? {
+            return Ok(Some(choice));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns `true` if the packages and what they need can be had.
+fn is_at_hand(isolet: &Path, source: &Source, packages: &str) -> Result<bool> {
     let to = process::target_dir()?.join("science/tried");
     let mut fetch = command(isolet, source, "fetch")?;
-    fetch.args(["--json", name, "--to"]).arg(to);
+    fetch.args(["--json", packages, "--to"]).arg(to);
     let output = fetch.output().with_context(|| format!("cannot run `{}`", isolet.display()))?;
     Ok(output.status.success())
 }
