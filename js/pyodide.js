@@ -42,6 +42,8 @@ import {
 const { ObjectFromEntries, ReflectApply } = primordials;
 
 const ENOSPC = 51;
+/** The number of references of an immortal object: `_Py_IMMORTAL_INITIAL_REFCNT`. */
+const IMMORTAL = 5 << 28;
 const HOME = "/home/user";
 /** Those that Emscripten has not, and that programs expect of a machine that is their own. */
 const DIRECTORIES = ["/mnt", "/root", HOME];
@@ -239,6 +241,19 @@ function preload(Module, glue) {
   names.destroy();
 }
 
+/** Has CPython count references to no object that is there now. */
+function immortalise(glue, memory) {
+  const mortals = glue.mortals();
+  for (let { done, value } = mortals.next(); !done; { done, value } = mortals.next()) {
+    const view = value.getBuffer("u32");
+    const words = new Uint32Array(memory.buffer);
+    for (let i = 0; i < view.data.length; i++) words[view.data[i] >> 2] = IMMORTAL;
+    view.release();
+    value.destroy();
+  }
+  mortals.destroy();
+}
+
 /**
  * Boots an interpreter. `createModule` is the default export of `pyodide.asm.mjs`.
  * With `makeImage` the memory is saved as the image and the isolate is of no further use.
@@ -306,6 +321,7 @@ export async function boot(createModule, makeImage) {
     output.destroy();
     glue.keep_output();
     preload(Module, glue);
+    immortalise(glue, booted.memory);
     glue.freeze();
     glue.destroy();
     const { places } = linking;

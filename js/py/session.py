@@ -56,6 +56,7 @@ import _isolet_waits as waits
 import _isolet_zone as zone
 from _isolet_errors import describe_exception
 from _isolet_frames import BYTES_HEADER, dump, give, receive
+from _isolet_immortals import mortals  # noqa: F401  the boot calls it
 from _isolet_values import describe_value
 
 COROUTINE = 0x80  # inspect.CO_COROUTINE
@@ -155,7 +156,6 @@ def freeze():
     guest's garbage.
     """
     endings.note(main_namespace())
-    gc.collect()
     keep_reserve()  # so that no session has to write to so much memory
     gc.freeze()
 

@@ -44,7 +44,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 27] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 52] = python![
+pub(crate) const PYTHON: [(&str, &str); 53] = python![
     "errnos",
     "arrays",
     "frames",
@@ -88,6 +88,7 @@ pub(crate) const PYTHON: [(&str, &str); 52] = python![
     "clients",
     "packages",
     "fonts",
+    "immortals",
     "timing",
     "inspect",
     "no_shell",

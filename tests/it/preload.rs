@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use isolet::{Engine, EngineBuilder, ErrorKind, Limits, Permissions, Sandbox, Session, Value};
 
-use crate::garbage::cycles_do_not_pile_up;
+use crate::garbage::{cycles_do_not_pile_up, objects_of_the_image_are_immortal};
 use crate::util::{Scratch, eval, wheel};
 
 /// Two packages with native modules. One of them depends on two others.
@@ -276,4 +276,9 @@ async fn an_image_can_be_larger_than_the_interpreter_is_at_first() {
 #[tokio::test]
 async fn what_they_made_does_not_keep_garbage_from_being_collected() {
     cycles_do_not_pile_up(session().await).await;
+}
+
+#[tokio::test]
+async fn no_session_counts_references_to_objects_of_preloaded_packages() {
+    objects_of_the_image_are_immortal(session().await, "pydantic.main msgspec").await;
 }

@@ -16,6 +16,10 @@ const SECRET: &str = "s3cr3t-value";
 /// length.
 pub fn mcp_config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
+    // The fuzzer has seen what it is compared with. An error may show what the file itself says.
+    if text.contains(SECRET) {
+        return;
+    }
     let variables = [("HOME", "/home/user"), ("KEY", SECRET)];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let environment = Environment::new(variables);
