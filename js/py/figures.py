@@ -1,25 +1,39 @@
-"""Figures of matplotlib and plotly: `plt.show()` displays them, and so does a cell's end."""
+"""Figures of matplotlib, plotly and altair, displayed by `show()` and at a cell's end."""
 
+import contextlib
+import functools
+import importlib
 import io
+import json
 import os
 import sys
 import types
 
 import _isolet_charts as charts
 import _isolet_displays as displays
+import _isolet_packages as packages
 
 BACKEND = "isolet_display"  # what matplotlib imports
 DATA = "application/vnd.isolet.chart.v1+json"
+VEGA = {  # altair's modules, and the formats of their charts
+    "altair.vegalite.v6.api": "application/vnd.vegalite.v6+json",
+    "altair.vegalite.v5.api": "application/vnd.vegalite.v5+json",
+}
+READERS = "isolet_charts"  # the package that reads charts of plotly and altair
 MOST_PICTURES = 100  # of one call, as the host takes by default
+
+has_pictures = False  # whether the run wants those of charts that a browser would draw
 
 
 def install(patches, modules):
-    """Prepares both libraries for when they are imported."""
+    """Prepares the libraries for when they are imported."""
     patches["matplotlib"] = patch_matplotlib
     patches["plotly.basedatatypes"] = patch_plotly
     modules[BACKEND] = make_backend
     displays.SPECIAL["matplotlib.figure"] = figure_formats
     displays.SPECIAL["plotly.basedatatypes"] = plotly_formats
+    for name in VEGA:
+        displays.SPECIAL[name] = functools.partial(vega_formats, name)
 
 
 def patch_matplotlib(module):
@@ -126,9 +140,39 @@ def plotly_formats(value):
 
 
 def formats_of_plotly(figure):
-    import json
-
+    data = json.loads(figure.to_json())
     return {
-        "application/vnd.plotly.v1+json": json.loads(figure.to_json()),
+        "application/vnd.plotly.v1+json": data,
         "text/html": figure.to_html(full_html=False, include_plotlyjs="cdn"),
+        **formats_of_chart("plotly", data),
     }
+
+
+def vega_formats(module, value):
+    kind = getattr(sys.modules[module], "TopLevelMixin", None)
+    if not isinstance(kind, type) or not issubclass(type(value), kind):
+        return None
+    return lambda: formats_of_vega(VEGA[module], value)
+
+
+def formats_of_vega(name, chart):
+    """What altair displays, its data, and what the data says."""
+    spec = chart.to_dict()
+    found = displays.attempt(chart._repr_mimebundle_)
+    found = found[0] if isinstance(found, tuple) and found else found
+    found = found if isinstance(found, dict) else {}
+    return {name: spec, **formats_of_chart("vega", spec), **found}
+
+
+def formats_of_chart(kind, data):
+    """The chart data, and a picture if the run wants those, as far as the package can read it."""
+    formats = {}
+    if READERS not in sys.modules:
+        packages.load(READERS)
+    with contextlib.suppress(Exception):
+        reader = importlib.import_module(f"{READERS}.{kind}")
+        if (chart := reader.describe(data)) is not None:
+            formats[DATA] = chart
+        if has_pictures and (picture := reader.draw(data)) is not None:
+            formats["image/png"] = picture
+    return formats

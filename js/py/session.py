@@ -425,6 +425,7 @@ def run(command):
     before = dict(namespace)
     reply, is_shown = {}, False
     tables.is_wanted = "tables" in command
+    figures.has_pictures = "pictures" in command
     if integers.is_untold:  # the image has numpy
         integers.tell()
     try:

@@ -29,6 +29,7 @@ pub struct Cell {
     pub(crate) run_time: Option<Duration>,
     pub(crate) may_return: bool,
     pub(crate) has_table_data: bool,
+    pub(crate) has_chart_pictures: bool,
     pub(crate) inputs: Vec<(String, Value)>,
     pub(crate) interrupt: Option<Arc<AtomicBool>>,
 }
@@ -130,6 +131,7 @@ impl Cell {
             run_time: None,
             may_return: false,
             has_table_data: false,
+            has_chart_pictures: false,
             inputs: Vec::new(),
             interrupt: None,
         }
@@ -273,6 +275,17 @@ impl Cell {
     #[must_use]
     pub fn table_data(mut self) -> Self {
         self.has_table_data = true;
+        self
+    }
+
+    /// Gives displays of charts of plotly and altair the format `image/png`: a picture that
+    /// matplotlib draws, for terminals and others without a browser.
+    ///
+    /// The session needs the packages `isolet-charts` and matplotlib, which `isolet-science` has. A
+    /// chart that `isolet-charts` cannot draw is displayed without a picture.
+    #[must_use]
+    pub fn chart_pictures(mut self) -> Self {
+        self.has_chart_pictures = true;
         self
     }
 

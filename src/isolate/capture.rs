@@ -351,6 +351,7 @@ fn run(code: &str) -> Command {
         argv: None,
         may_return: false,
         has_table_data: false,
+        has_chart_pictures: false,
         max_repr_chars: Limits::REPR_CHARS,
         max_value_bytes: Limits::default().value_bytes(),
     })

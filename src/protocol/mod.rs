@@ -204,6 +204,8 @@ pub(crate) struct RunCommand {
     pub(crate) may_return: bool,
     /// Set if displays of tables are to have their data.
     pub(crate) has_table_data: bool,
+    /// Set if charts of plotly and altair are to be drawn as pictures.
+    pub(crate) has_chart_pictures: bool,
     pub(crate) max_repr_chars: u32,
     pub(crate) max_value_bytes: u64,
 }

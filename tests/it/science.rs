@@ -32,7 +32,7 @@ fn directory(name: &str) -> PathBuf {
 fn permissions(packages: &[&str]) -> Permissions {
     let wheels = directory("wheels");
     assert!(wheels.exists(), "run `cargo xtask test --science`, which gets the wheels");
-    let sources = Permissions::none().wheels(wheels).wheels(directory("fonts"));
+    let sources = Permissions::none().wheels(wheels).wheels(directory("own"));
     let sources = sources.package_cache(directory("cache"));
     packages.iter().fold(sources, |sources, package| sources.allow_package(package).unwrap())
 }
@@ -46,7 +46,7 @@ async fn session(engine: &Engine, packages: &[&str]) -> Session {
 async fn works(code: &str, packages: &[&str], expected: impl Into<Value>) {
     let engine = engine_builder().build().unwrap();
     let mut session = session(&engine, packages).await;
-    assert_eq!(eval(&mut session, code).await, expected.into());
+    assert_eq!(eval(&mut session, Cell::new(code).chart_pictures()).await, expected.into());
 }
 
 macro_rules! work {
@@ -70,6 +70,8 @@ work! {
         Value::from("Oslo"), "Oslo".into(), "Rome".into(), "Rome".into(),
     ];
     matplotlib: ["matplotlib"] => "drawn";
+    plotly_charts: ["isolet-charts", "matplotlib", "pandas", "plotly"] => "drawn";
+    vega_charts: ["isolet-charts", "matplotlib", "pandas", "altair", "jsonschema<4.18"] => "drawn";
     fonts: ["matplotlib", "isolet-fonts"] => vec![Value::from(true), true.into()];
     scipy: ["scipy"] => "solved";
     sklearn: ["scikit-learn"] => "fitted";

@@ -36,6 +36,7 @@ const PYTHON: &[&str] = &[
     "crates",
     "src",
     "fuzz",
+    "guest-packages",
 ];
 
 /// The Python package. `pyproject.toml` in it says what is asked of it.

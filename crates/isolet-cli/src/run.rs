@@ -125,6 +125,7 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
     }
     let cell = if save.is_some() { cell.program().keep_variables() } else { cell.program() };
     if args.json {
+        let cell = shown.viewer.prepare(cell);
         let execution = interrupts.during(|| session.run(cell))?;
         shown.viewer.write(execution.displays())?;
         let written = files

@@ -13,7 +13,8 @@ Inputs = Mapping[str, Any]
 
 class StreamOptions(TypedDict, total=False):
     """The keywords of `Session.stream`: `inputs`, `timeout`, `stdin`, `argv`, `name`, `program`,
-    `keep_variables`, `allow_return`, `syntax` and `table_data`, as `RunOptions` describes them.
+    `keep_variables`, `allow_return`, `syntax`, `table_data` and `chart_pictures`, as `RunOptions`
+    describes them.
     """
 
     inputs: Inputs | None
@@ -26,6 +27,7 @@ class StreamOptions(TypedDict, total=False):
     allow_return: bool
     syntax: Syntax
     table_data: bool
+    chart_pictures: bool
 
 
 class RunOptions(StreamOptions, total=False):
@@ -50,6 +52,8 @@ class RunOptions(StreamOptions, total=False):
             indented as a whole and have IPython's commands, such as `%timeit`.
         table_data: whether displays of pandas' tables also have their data, by column, as
             `application/vnd.isolet.table.v1+json`.
+        chart_pictures: whether displays of charts of plotly and altair also have a picture,
+            `image/png`, which needs the packages `isolet-charts` and matplotlib.
         on_stdout: called with each piece of the standard output as it is written.
         on_stderr: the same for the standard error.
         on_display: called with each picture, table and other rich result.
@@ -62,7 +66,7 @@ class RunOptions(StreamOptions, total=False):
 
 _STREAM = tuple(StreamOptions.__annotations__)
 _CALLBACKS = tuple(name for name in RunOptions.__annotations__ if name not in _STREAM)
-_FLAGS = ("program", "keep_variables", "allow_return", "table_data")
+_FLAGS = ("program", "keep_variables", "allow_return", "table_data", "chart_pictures")
 
 
 def of_run(options: RunOptions) -> dict[str, Any]:

@@ -40,6 +40,7 @@ impl Shared {
             argv: cell.argv,
             may_return: cell.may_return,
             has_table_data: cell.has_table_data,
+            has_chart_pictures: cell.has_chart_pictures,
             max_repr_chars: Limits::REPR_CHARS,
             max_value_bytes: self.limits.value_bytes(),
         });

@@ -203,6 +203,9 @@ fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'stat
     if run.has_table_data {
         fields.push(("tables", true.into()));
     }
+    if run.has_chart_pictures {
+        fields.push(("pictures", true.into()));
+    }
     if !run.inputs.is_empty() {
         fields.push(("inputs", inputs(run.inputs, texts)));
     }

@@ -1,8 +1,8 @@
 //! `cargo xtask wheel --science`: builds `isolet-science`, the wheel with the packages that code
 //! imports without further options, and the same as a tarball.
 
-pub(crate) mod fonts;
 mod list;
+pub(crate) mod own;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub(crate) fn bundle(source: &Source) -> Result<PathBuf> {
     setup::run()?;
     let isolet = Profile::FastBuild.built("isolet")?;
     let directory = process::target_dir()?.join("science/bundle");
-    let mut packages: Vec<&str> = [fonts::NAME].into_iter().chain(list::PACKAGES).collect();
+    let mut packages: Vec<&str> = own::NAMES.into_iter().chain(list::PACKAGES).collect();
     for choices in list::OF_PYODIDE {
         match first_at_hand(&isolet, source, choices)? {
             Some(choice) => packages.push(choice),
@@ -70,7 +70,7 @@ pub(crate) fn bundle(source: &Source) -> Result<PathBuf> {
     }
     let mut make = command(&isolet, source, "bundle")?;
     make.arg(packages.join(",")).arg("--to").arg(&directory);
-    make.arg("--wheels").arg(fonts::directory()?);
+    make.arg("--wheels").arg(own::directory()?);
     for set in list::SETS {
         make.args(["--set", set]);
     }

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 pub(crate) use self::package::{environments, run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
 use crate::process::{self, Profile};
-use crate::science::fonts;
+use crate::science::own;
 use crate::steps::{Step, Times};
 use crate::{compiler, gallery, python, setup};
 
@@ -65,7 +65,7 @@ fn in_isolation(isolation: &str, args: &[OsString]) -> Result<ExitCode> {
 pub(crate) fn science(args: &[OsString]) -> Result<ExitCode> {
     prepare()?;
     science::wheels()?;
-    fonts::directory()?;
+    own::directory()?;
     for isolation in ["thread", "process"] {
         eprintln!("science, isolation {isolation}");
         let mut nextest = nextest::run(&format!("science-{isolation}"))?;

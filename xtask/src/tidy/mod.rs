@@ -47,6 +47,7 @@ const TOP_LEVEL: &[&str] = &[
     "escape", // programs that try to escape, which are neither tests nor measurements
     "examples",
     "fuzz",
+    "guest-packages",
     "js",
     "pyodide-assets",
     "python",

@@ -12,6 +12,7 @@ const ROOTS: &[&str] = &[
     "docs",
     "examples",
     "fuzz",
+    "guest-packages",
     "js",
     "pyodide-assets",
     "src",

@@ -116,7 +116,7 @@ pub(crate) fn stream(
     let pass =
         Pass { shared: shared.clone(), printer: Printer::new(raw), viewer, max_bytes, interrupt };
     let execution = interrupts.during(|| {
-        let mut run = session.run_streaming(cell);
+        let mut run = session.run_streaming(shown.viewer.prepare(cell));
         if let Some(output) = run.take_output() {
             let thread = std::thread::Builder::new().name("isolet-output".to_owned());
             started = thread.spawn(move || pass.run(output)).map(drop);

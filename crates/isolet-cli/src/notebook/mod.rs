@@ -120,6 +120,7 @@ impl Notebook {
 impl Runner<'_> {
     fn run(&mut self, cell: Cell, played: &mut Played) -> Result<Execution> {
         if self.json {
+            let cell = self.shown.viewer.prepare(cell);
             let execution = self.interrupts.during(|| self.session.run(cell))?;
             self.shown.viewer.write(execution.displays())?;
             return Ok(execution);
@@ -135,7 +136,7 @@ impl Runner<'_> {
     fn record(&mut self, code: Cell, played: &mut Played) -> Result<(Execution, Outputs)> {
         let mut outputs = Outputs::new(self.shown.max_bytes);
         let execution = self.interrupts.during(|| {
-            let mut run = self.session.run_streaming(code);
+            let mut run = self.session.run_streaming(code.chart_pictures());
             for event in &mut run {
                 outputs.add(event);
             }

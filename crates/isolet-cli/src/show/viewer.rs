@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use anyhow::Result;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
-use isolet::{Display, MimeData};
+use isolet::{Cell, Display, MimeData};
 
 use crate::show::directory;
 use crate::show::pictures::Protocol;
@@ -75,6 +75,12 @@ impl Viewer {
         let state =
             State { folder, protocol, is_terminal, shows_results, has_drawn_result, unseen };
         Ok(Self(Arc::new(Mutex::new(state))))
+    }
+
+    /// Has charts drawn as pictures where someone sees them.
+    pub(crate) fn prepare(&self, cell: Cell) -> Cell {
+        let state = self.lock();
+        if state.is_terminal || state.folder.is_some() { cell.chart_pictures() } else { cell }
     }
 
     /// Shows a display.

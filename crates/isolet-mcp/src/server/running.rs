@@ -47,7 +47,7 @@ impl Running {
         job: Job,
     ) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        let mut cell = Cell::new(job.code).syntax(Syntax::Ipython).allow_return();
+        let mut cell = Cell::new(job.code).syntax(Syntax::Ipython).allow_return().chart_pictures();
         cell = cell.interrupt_flag(Arc::clone(&flag));
         if let Some(timeout) = job.timeout {
             cell = cell.timeout(timeout);

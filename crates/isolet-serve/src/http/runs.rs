@@ -107,6 +107,9 @@ run_requests! {
     /// Displays of pandas' tables also have their data, by column.
     #[serde(default)]
     table_data: bool,
+    /// Displays of charts of plotly and altair also have a picture.
+    #[serde(default)]
+    chart_pictures: bool,
 }
 
 impl RunRequest {
@@ -123,6 +126,7 @@ impl RunRequest {
             allow_return,
             syntax,
             table_data,
+            chart_pictures,
         } = self;
         let options = RunOptions {
             timeout,
@@ -134,6 +138,7 @@ impl RunRequest {
             keep_variables,
             allow_return,
             table_data,
+            chart_pictures,
             syntax: syntax.unwrap_or_default(),
         };
         Ok(Run { code, inputs: variables(inputs)?, options })

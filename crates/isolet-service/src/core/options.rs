@@ -30,6 +30,7 @@ pub struct RunOptions {
     pub keep_variables: bool,
     pub allow_return: bool,
     pub table_data: bool,
+    pub chart_pictures: bool,
     pub syntax: Syntax,
 }
 
@@ -66,6 +67,7 @@ impl Run {
             keep_variables,
             allow_return,
             table_data,
+            chart_pictures,
             syntax,
         } = options;
         let mut cell = Cell::new(code).syntax(syntax).inputs(inputs);
@@ -86,6 +88,9 @@ impl Run {
         }
         if table_data {
             cell = cell.table_data();
+        }
+        if chart_pictures {
+            cell = cell.chart_pictures();
         }
         if let Some(seconds) = timeout {
             cell = cell.timeout(execution::duration("timeout", seconds)?);

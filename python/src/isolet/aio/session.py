@@ -41,7 +41,7 @@ class Session(SessionBase):
                 At most as long as the limit `source`.
             **options: what `help(isolet.RunOptions)` describes: `inputs`, `timeout`, `stdin`,
                 `argv`, `name`, `program`, `keep_variables`, `allow_return`, `syntax`, `table_data`,
-                and the callbacks `on_stdout`, `on_stderr` and `on_display`.
+                `chart_pictures`, and the callbacks `on_stdout`, `on_stderr` and `on_display`.
 
         Raises:
             TransferError: an input cannot cross.

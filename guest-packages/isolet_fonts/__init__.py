@@ -5,6 +5,6 @@ import pathlib
 _directory = pathlib.Path(__file__).parent
 
 FONTS = {
-    "WenQuanYi Micro Hei": str(_directory / "WenQuanYiMicroHei.ttf"),
-    "Noto Emoji": str(_directory / "NotoEmoji-Regular.ttf"),
+    "WenQuanYi Micro Hei": str(_directory / "wqy-microhei.ttf"),
+    "Noto Emoji": str(_directory / "NotoEmoji_400Regular.ttf"),
 }
