@@ -252,6 +252,53 @@ fn the_command_gives_the_same() {
     assert_eq!(report["displays"][0]["application/vnd.isolet.chart.v1+json"]["type"], "bar");
 }
 
+/// `script` makes the terminal, and `ISOLET_PICTURES` names its protocol.
+#[test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+fn charts_for_a_browser_are_pictures_for_a_terminal_and_a_directory_and_data_for_a_client() {
+    let scratch = Scratch::new("science-charts");
+    let shown = scratch.path().join("shown");
+    let code = "import altair as alt, pandas as pd, plotly.express as px\n\
+                table = pd.DataFrame({'city': ['Oslo', 'Rome'], 'sold': [3, 5]})\n\
+                px.bar(table, x='city', y='sold').show()\n\
+                display(alt.Chart(table).mark_line().encode(x='city', y='sold'))";
+    let with = "isolet-charts,matplotlib,pandas,plotly,altair,jsonschema<4.18";
+    let [wheels, own] = ["wheels", "own"].map(|name| directory(name).display().to_string());
+    let options = ["run", "--timeout", "4m", "--with", with, "--wheels", &wheels, "--wheels", &own];
+    let run = |more: &[&str]| {
+        let mut run = command([&options, more, &["-c", code]].concat());
+        Ran::from(run.env("XDG_CACHE_HOME", directory("home")).output().unwrap())
+    };
+    let ran = run(&["--show-dir", shown.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    for number in ["001", "002"] {
+        let read = |end: &str| std::fs::read(shown.join(format!("{number}.{end}"))).unwrap();
+        assert_eq!(read("png").get(..4), Some(&b"\x89PNG"[..]));
+        assert!(String::from_utf8(read("chart.json")).unwrap().contains("Rome"));
+    }
+    // Nobody sees them here, so none is drawn.
+    let ran = run(&["--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    for (number, format, kind) in [(0, "vnd.plotly.v1", "bar"), (1, "vnd.vegalite.v6", "line")] {
+        let display = &report["displays"][number];
+        assert!(display[format!("application/{format}+json")].is_object(), "{display}");
+        assert_eq!(display["application/vnd.isolet.chart.v1+json"]["type"], kind);
+        assert_eq!(display["image/png"], serde_json::Value::Null);
+    }
+    let script = scratch.file("charts.py", code);
+    let inner = command(options);
+    let words = inner.get_args().map(|word| format!("'{}'", word.display()));
+    let line: Vec<_> =
+        [inner.get_program().display().to_string()].into_iter().chain(words).collect();
+    let mut terminal = std::process::Command::new("script");
+    terminal.args(["-qec", &format!("{} {}", line.join(" "), script), "/dev/null"]);
+    terminal.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    terminal.env("XDG_CACHE_HOME", directory("home")).env("ISOLET_PICTURES", "kitty");
+    let output = terminal.stdin(std::process::Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.matches("\x1b_Ga=T").count(), 2, "{text:.2000}");
+}
+
 #[tokio::test]
 #[ignore = "needs the wheels of `cargo xtask test --science`"]
 async fn preloaded_they_are_there_at_once_with_random_numbers_of_their_own() {
