@@ -69,6 +69,9 @@ const IS_KNOWN: &str = "part of a loaded package";
 /// The maximum length of a module name that is looked up, in bytes.
 const MODULE_NAME_BYTES: usize = 255;
 
+/// What the names of packages of ours begin with. Code has no need to import those.
+const OWN: &str = "isolet-";
+
 /// How many packages the traceback of a missing module lists.
 const EXPLAINED: usize = 100;
 
@@ -386,7 +389,8 @@ impl SessionPackages {
             return;
         }
         let allowed = self.0.store.allowed().iter().map(Requirement::name);
-        let names: BTreeSet<&str> = bundle.names().chain(allowed).collect();
+        let names = bundle.names().chain(allowed).filter(|name| !name.starts_with(OWN));
+        let names: BTreeSet<&str> = names.collect();
         let more = names.len().saturating_sub(EXPLAINED);
         let mut names = names.into_iter().take(EXPLAINED).collect::<Vec<_>>().join(", ");
         if more > 0 {

@@ -198,14 +198,15 @@ fn after_inert_tag(tag: &str) -> Option<&str> {
     }
     if let Some(end) = tag.strip_prefix('/') {
         let (name, after) = end.split_once('>')?;
-        return ELEMENTS.contains(&name.trim_end()).then_some(after);
+        return ELEMENTS.contains(&name.trim_ascii_end()).then_some(after);
     }
     let (name, mut rest) = name(tag);
     if !ELEMENTS.contains(&name) {
         return None;
     }
     loop {
-        let attributes = rest.trim_start();
+        // What HTML takes for spaces: of others, the attribute would be a part of a name.
+        let attributes = rest.trim_ascii_start();
         if let Some(after) = attributes.strip_prefix('>').or_else(|| attributes.strip_prefix("/>"))
         {
             return Some(after);
@@ -392,6 +393,12 @@ mod tests {
             "&#92;style",
             "<p",
             "<script>a</script>",
+            // For a browser these are no spaces: the attribute is a part of the name.
+            "<p\u{b}title=\"a onclick=b \">",
+            "<p\u{a0}title=\"a onclick=b \">",
+            "<p\u{85}title=\"a onclick=b \">",
+            "<p title=\"a\"\u{2003}title=\"b onclick=c \">",
+            "<p>a</p\u{b}>",
         ] {
             let made = made(&[("text/html", page)]);
             let [(format, framed)] = &made[..] else { panic!("{made:?}") };
