@@ -388,6 +388,7 @@ NOTEBOOK = {
         ("html-with-a-picture", 0, "<img src=\"data:image/png;base64,AA==\"><a href=\"https://a.example\">x</a>"),
         ("html-that-loads", 0, "<img src=x onerror=1><svg/onload=1><link rel=x href=//a>"),
         ("html-that-escapes", 0, "<b style=\"background: u\\72l(x)\">&#106;</b>"),
+        ("html-with-odd-spaces", 0, "<p\v title=\"a\"><p\u00a0title=\"a onclick=b \">"),
         ("svg", 1, "<svg><path d=\"M0 0\"/><use href=\"#a\"/></svg>"),
         ("svg-that-loads", 1, "<svg><image href=\"//a\"/></svg>"),
         ("markdown", 2, "# x\n![y](//a)"),
