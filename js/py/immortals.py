@@ -42,4 +42,6 @@ def parts_of(code):
 
 
 def is_mortal(value):
-    return not sys._is_immortal(value) and not isinstance(value, TEMPORARY)
+    # `isinstance` would ask a proxy for its `__class__`, which may raise, and `in` a metaclass.
+    kind = type(value)
+    return not sys._is_immortal(value) and all(kind is not each for each in TEMPORARY)
