@@ -47,6 +47,7 @@ declare module "ext:core/mod.js" {
   export const primordials: Omit<BuiltIns, keyof Replaced> & Replaced & {
     ArrayPrototype: any[];
     BigInt: BigIntConstructor;
+    DataView: DataViewConstructor;
     Error: ErrorConstructor;
     ErrorPrototype: Error;
     FinalizationRegistry: FinalizationRegistryConstructor;
@@ -126,6 +127,10 @@ declare namespace WebAssembly {
 }
 
 /** Of `globals.js`, for the modules after it. */
+declare class TextEncoder {
+  encode(text: string): Uint8Array;
+}
+
 declare class TextDecoder {
   constructor(label?: string, options?: { fatal?: unknown });
   decode(data?: ArrayBuffer | ArrayBufferView): string;

@@ -47,6 +47,10 @@ fn included(folder: &Path, source: &Path) -> BTreeSet<PathBuf> {
                 Some(rest) => (true, rest),
                 None => (false, arguments),
             };
+            if rest.starts_with("env!(\"OUT_DIR\")") {
+                found.extend(unpacked(folder));
+                continue;
+            }
             let name = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
             let Some((name, _)) = name else {
                 panic!("`{}`: {}", source.display(), &rest[..rest.len().min(60)])
@@ -60,6 +64,13 @@ fn included(folder: &Path, source: &Path) -> BTreeSet<PathBuf> {
         }
     }
     found
+}
+
+/// Returns the build script, and what it unpacks.
+fn unpacked(folder: &Path) -> [PathBuf; 2] {
+    let script = fs::read_to_string(folder.join("build.rs")).unwrap();
+    let (_, packed) = script.split_once("const PACKED: &str = \"").unwrap();
+    [PathBuf::from("build.rs"), PathBuf::from(packed.split('"').next().unwrap())]
 }
 
 fn beneath(folder: &Path, directory: &Path) -> Vec<PathBuf> {

@@ -20,7 +20,7 @@ const TYPESCRIPT: Tool = Tool { package: "typescript", program: "tsc", version: 
 const RUFF: Tool = Tool { package: "ruff", program: "ruff", version: "0.17.6" };
 const MYPY: Tool = Tool { package: "mypy", program: "mypy", version: "2.4.1" };
 
-const JAVASCRIPT: &[&str] = &["js", "benches"];
+const JAVASCRIPT: &[&str] = &["js", "benches", "shell"];
 
 /// The Python outside the package, without the corpus, which does what a linter warns of to see
 /// what comes of it, and without programs of tests whose names the tests put there.
@@ -31,6 +31,7 @@ const PYTHON: &[&str] = &[
     "tests/dspy",
     "tests/mcp",
     "tests/packages",
+    "tests/shell",
     "benches",
     "xtask",
     "crates",

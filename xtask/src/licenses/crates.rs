@@ -1,4 +1,5 @@
-//! Lists the Rust crates that the command links, with the licence files of each package.
+//! Lists the Rust crates that the command and the shell of guests link, with the licence files of
+//! each package.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,60 +11,92 @@ use serde_json::Value;
 use super::{Component, text};
 use crate::process;
 
-/// The platform on which isolet is developed. Others need a few more crates.
-const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+/// What is linked: a package with its manifest, for a platform.
+struct Linked {
+    manifest: &'static str,
+    package: &'static str,
+    platform: &'static str,
+}
+
+const LINKED: [Linked; 2] = [
+    // The platform on which isolet is developed. Others need a few more crates.
+    Linked {
+        manifest: "Cargo.toml",
+        package: process::COMMAND,
+        platform: "x86_64-unknown-linux-gnu",
+    },
+    Linked {
+        manifest: "shell/upstream/Cargo.toml",
+        package: "isolet-shell-upstream",
+        platform: "wasm32-unknown-unknown",
+    },
+];
 /// The prefixes of the names of licence files, in capitals.
 const NAMES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT"];
 /// Texts for packages without a licence file, by a part of their licence expression.
 const STANDARD: [(&str, &str); 3] =
     [("MIT", "mit.txt"), ("Apache-2.0", "apache-2.0.txt"), ("MPL-2.0", "mpl-2.0.txt")];
 
-/// Returns all dependencies of the command, sorted by name, without those of tests and build
-/// scripts.
+/// Returns all dependencies, sorted by name, without those of tests and build scripts.
 pub(super) fn components() -> Result<Vec<Component>> {
-    let mut cargo = process::cargo();
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", PLATFORM]);
-    let output = cargo.output().context("cannot run `cargo metadata`")?;
-    ensure!(
-        output.status.success(),
-        "`cargo metadata` ended with {}: {}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    let packages: BTreeMap<&str, &Value> = list(&metadata["packages"])
-        .filter_map(|package| Some((package["id"].as_str()?, package)))
-        .collect();
-    let linked = linked(&metadata, &packages)?;
-    let mut found: Vec<&Value> = linked.iter().filter_map(|id| packages.get(id)).copied().collect();
-    // Our own packages have no source.
-    found.retain(|package| !package["source"].is_null());
-    found.sort_by_key(|package| (string(package, "name"), string(package, "version")));
-    found.into_iter().map(component).collect()
+    let mut found = BTreeMap::new();
+    for linked in LINKED {
+        for package in linked.packages()? {
+            found.insert((string(&package, "name"), string(&package, "version")), package);
+        }
+    }
+    found.values().map(component).collect()
 }
 
-/// Returns the packages that isolet reaches through ordinary dependencies.
-fn linked<'a>(
-    metadata: &'a Value,
-    packages: &BTreeMap<&'a str, &Value>,
-) -> Result<BTreeSet<&'a str>> {
-    let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"]["nodes"])
-        .filter_map(|node| Some((node["id"].as_str()?, node)))
-        .collect();
-    let is_isolet = |id: &&&str| packages.get(**id).is_some_and(|p| p["name"] == process::COMMAND);
-    let mut next =
-        vec![*nodes.keys().find(is_isolet).context("there is no package of the command")?];
-    let mut linked = BTreeSet::new();
-    while let Some(id) = next.pop() {
-        if !linked.insert(id) {
-            continue;
-        }
-        let node = nodes.get(id).with_context(|| format!("`{id}` is not resolved"))?;
-        let ordinary = list(&node["deps"])
-            .filter(|dependency| list(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null()));
-        next.extend(ordinary.filter_map(|dependency| dependency["pkg"].as_str()));
+impl Linked {
+    /// The dependencies that are not our own.
+    fn packages(&self) -> Result<Vec<Value>> {
+        let mut cargo = process::cargo();
+        cargo.args(["metadata", "--format-version", "1", "--locked"]);
+        cargo.args(["--filter-platform", self.platform, "--manifest-path", self.manifest]);
+        let output = cargo.output().context("cannot run `cargo metadata`")?;
+        ensure!(
+            output.status.success(),
+            "`cargo metadata` ended with {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let metadata: Value = serde_json::from_slice(&output.stdout)?;
+        let packages: BTreeMap<&str, &Value> = list(&metadata["packages"])
+            .filter_map(|package| Some((package["id"].as_str()?, package)))
+            .collect();
+        let linked = self.reached(&metadata, &packages)?;
+        let found = linked.iter().filter_map(|id| packages.get(id)).copied();
+        // Our own packages have no source.
+        Ok(found.filter(|package| !package["source"].is_null()).cloned().collect())
     }
-    Ok(linked)
+
+    /// Returns the packages that the package reaches through ordinary dependencies.
+    fn reached<'a>(
+        &self,
+        metadata: &'a Value,
+        packages: &BTreeMap<&'a str, &Value>,
+    ) -> Result<BTreeSet<&'a str>> {
+        let nodes: BTreeMap<&str, &Value> = list(&metadata["resolve"]["nodes"])
+            .filter_map(|node| Some((node["id"].as_str()?, node)))
+            .collect();
+        let is_root = |id: &&&str| packages.get(**id).is_some_and(|p| p["name"] == self.package);
+        let root = nodes.keys().find(is_root);
+        let mut next =
+            vec![*root.with_context(|| format!("there is no package `{}`", self.package))?];
+        let mut linked = BTreeSet::new();
+        while let Some(id) = next.pop() {
+            if !linked.insert(id) {
+                continue;
+            }
+            let node = nodes.get(id).with_context(|| format!("`{id}` is not resolved"))?;
+            let ordinary = list(&node["deps"]).filter(|dependency| {
+                list(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null())
+            });
+            next.extend(ordinary.filter_map(|dependency| dependency["pkg"].as_str()));
+        }
+        Ok(linked)
+    }
 }
 
 fn component(package: &Value) -> Result<Component> {

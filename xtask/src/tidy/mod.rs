@@ -11,6 +11,7 @@ pub(crate) mod ops;
 mod paths;
 mod registry;
 mod rules;
+mod shell;
 #[cfg(test)]
 mod tests;
 
@@ -39,6 +40,7 @@ const TOP_LEVEL: &[&str] = &[
     "README.md",
     "SECURITY.md",
     "benches",
+    "build.rs",
     "clippy.toml",
     "crates", // servers and the command, above the library in `src`
     "deny.toml",
@@ -54,6 +56,7 @@ const TOP_LEVEL: &[&str] = &[
     "rust-toolchain.toml",
     "rustfmt.toml",
     "server.json", // where the tool that publishes to the MCP registry looks for it
+    "shell",       // the shell of guests, which is built for another target, by another compiler
     "src",
     "tests",
     "third_party",
@@ -64,6 +67,11 @@ const TOP_LEVEL: &[&str] = &[
 const UNSAFE_FILES: &[&str] = &[
     "crates/isolet-cli/src/kit/heap.rs",
     "crates/isolet-cli/src/kit/signal_mask.rs",
+    "shell/src/executor.rs",
+    "shell/src/files.rs",
+    "shell/src/host.rs",
+    "shell/src/lib.rs",
+    "shell/src/memory.rs",
     "src/isolate/allocator.rs",
     "src/isolate/native_code.rs",
     "src/isolate/restore.rs",
@@ -123,6 +131,7 @@ type Rule = fn(&[SourceFile]) -> Vec<String>;
 pub(crate) fn run() -> Result<()> {
     let mut complaints = complaints(&files()?);
     complaints.extend(features::crates_are_compiled_once()?);
+    complaints.extend(shell::the_shell_is_built_of_its_sources(&process::root())?);
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
