@@ -459,6 +459,28 @@ CLIENT_CONFIG = kinds(
     },
 )
 
+SKILL = texts(
+    {
+        "plain": "---\nname: a\ndescription: Makes a report.\n---\n\n# Reports\n",
+        "all-fields": (
+            "---\nname: make-pdf\ndescription: >-\n  Makes a PDF.\n  Use it for PDFs.\nlicense: MIT\n"
+            'compatibility: Python 3, internet access\nmetadata:\n  version: "1.0"\n'
+            "allowed-tools: Bash(git diff:*) Read\n---\n# How\n\n---\nmore\n"
+        ),
+        "lists-and-anchors": (
+            "---\nname: a\ndescription: &d Long text.\ncompatibility: *d\n"
+            "metadata: {version: '1', other: x}\nallowed-tools: [WebFetch, Read]\n---\n"
+        ),
+        "expanding-anchors": (
+            "---\na: &a [x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\n"
+            "c: &c [*b,*b,*b,*b,*b,*b,*b,*b]\nname: a\ndescription: x\nmetadata: {d: *c}\n---\n"
+        ),
+        "wrong-name": "---\nname: A--b\ndescription: x\n---\n",
+        "without-end": "---\nname: a\ndescription: x\n",
+    }
+)
+
+
 TARGETS = {
     "client_config": CLIENT_CONFIG,
     "display": DISPLAY,
@@ -468,6 +490,7 @@ TARGETS = {
     "json_rpc": JSON_RPC,
     "json_text": JSON_TEXT,
     "mcp_config": MCP_CONFIG,
+    "skill": SKILL,
     "mcp_server": MCP_SERVER,
     "mcp_tool": MCP_TOOL,
     "mcp_upstream": MCP_UPSTREAM,

@@ -346,6 +346,11 @@ export function op_isolet_saved_library(path: string): any;
 export function op_isolet_saved_memory(memory: any): number;
 
 /**
+ * Returns the compiled shell.
+ */
+export function op_isolet_shell_module(): WebAssembly.Module;
+
+/**
  * Fills the buffer from standard input. Returns the number of bytes, or -1 if the wait was
  * interrupted.
  */
@@ -436,6 +441,11 @@ export function op_isolet_wasm_compile(source: any): WebAssembly.Module;
  * Returns the compiled CPython.
  */
 export function op_isolet_wasm_module(): WebAssembly.Module;
+
+/**
+ * Sets the address of the byte that makes the shell end its run.
+ */
+export function op_isolet_watch_shell(memory: any, at: number): void;
 
 /**
  * Sets the address of the byte that makes CPython check for an interrupt.

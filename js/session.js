@@ -9,6 +9,7 @@ import "ext:isolet/fetch.js";
 import { bytesOf } from "ext:isolet/calls.js";
 import { boot } from "ext:isolet/pyodide.js";
 import { Parking, spawn } from "ext:isolet/parking.js";
+import { shellCalls } from "ext:isolet/shell.js";
 import { WrittenFiles } from "ext:isolet/written_files.js";
 import {
   op_isolet_display,
@@ -100,6 +101,7 @@ function bridge(booted, parking) {
     save: (timers) => {
       session.timers = timers;
     },
+    shell: shellCalls(Module, memory),
     spawn,
     park: (number, timeout, thread) => parking.park(number, timeout, thread),
     unpark: (number) => parking.unpark(number),

@@ -51,6 +51,16 @@ export function growInterpreter(needed, withRoom) {
   }
 }
 
+/** Grows the shell's memory by pages; -1 if the host has none for it. */
+export function growShell(memory, pages) {
+  if (!op_isolet_memory_take(pages * PAGE)) return -1;
+  try {
+    return nativeGrow(memory, pages);
+  } catch {
+    return -1;
+  }
+}
+
 function demandNew(target, name) {
   if (target === undefined) throw new TypeError(`WebAssembly.${name} must be invoked with 'new'`);
 }

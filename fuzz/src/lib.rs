@@ -12,6 +12,7 @@ mod json_text;
 mod monty;
 mod notebook;
 mod shown;
+mod skill;
 mod terminal;
 
 pub use client_config::client_config;
@@ -21,4 +22,5 @@ pub use json_text::json_text;
 pub use monty::monty;
 pub use notebook::notebook;
 pub use shown::shown;
+pub use skill::skill;
 pub use terminal::terminal;

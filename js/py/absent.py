@@ -23,8 +23,7 @@ def install(patches):
     sys.meta_path.append(Finder())
     patches["ctypes"] = foreign.patch
     patches["webbrowser"] = patch_webbrowser
-    # There is no program that could be started.
-    sys.executable = sys._base_executable = ""
+    sys.executable = sys._base_executable = "/usr/bin/python3"  # a command of the shell
 
 
 class Finder:

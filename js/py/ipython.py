@@ -12,7 +12,7 @@ import types
 
 import _isolet_capture as capture
 import _isolet_displays as displays
-import _isolet_shell as shells
+import _isolet_interactive_shell as shells
 
 MAX_LISTED = 1000  # files that a list of links has
 

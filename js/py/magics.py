@@ -15,10 +15,10 @@ import _isolet_commands as commands
 import _isolet_displays as displays
 import _isolet_inspect as inspection
 import _isolet_ipython as ipython
-import _isolet_no_shell as no_shell
+import _isolet_shell_magics as shell_magics
 import _isolet_timing as timing
 import _isolet_tools as tools
-from _isolet_shell import UsageError, magic, shell
+from _isolet_interactive_shell import UsageError, magic, shell
 
 HIDDEN = frozenset(["In", "Out"])
 XMODES = ("Plain", "Context", "Verbose", "Minimal", "Docs")
@@ -46,16 +46,16 @@ IMPOSSIBLE = {
 
 def install(into):
     """Gives the shell its commands."""
-    for function in (*globals().values(), *vars(no_shell).values()):
+    for function in (*globals().values(), *vars(shell_magics).values()):
         for kind, magic_name in getattr(function, "magic_names", ()):
             into.register_magic_function(function, kind, magic_name)
     for name in WITHOUT_EFFECT:
         into.register_magic_function(nothing, "line", name)
-    for name in no_shell.NAMES:
-        into.register_magic_function(no_shell.refusing(name), "line_cell", name)
+    for name, run in shell_magics.NAMES.items():
+        into.register_magic_function(run, "line_cell", name)
     for name, reason in IMPOSSIBLE.items():
         into.register_magic_function(impossible(name, reason), "line", name)
-    into.line_magics["system"].carry_out = no_shell.system
+    into.line_magics["system"].carry_out = shell_magics.system
 
 
 def nothing(line):
@@ -500,7 +500,7 @@ from numpy import *
 @magic("lsmagic")
 def lsmagic(line):
     """Prints the commands that there are."""
-    known = {*WITHOUT_EFFECT, *no_shell.NAMES, *IMPOSSIBLE}
+    known = {*WITHOUT_EFFECT, *shell_magics.NAMES, *IMPOSSIBLE}
     for kind, sign in (("line", "%"), ("cell", "%%")):
         names = sorted(set(shell.magics_manager.magics[kind]) - known)
         print(f"Available {kind} magics:")

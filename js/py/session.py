@@ -22,6 +22,7 @@ import warnings
 import _isolet_absent as absent
 import _isolet_additions as additions
 import _isolet_alarms as alarms
+import _isolet_async_processes as async_processes
 import _isolet_awaits as awaits
 import _isolet_cells as cells
 import _isolet_clients as clients
@@ -44,10 +45,14 @@ import _isolet_locks as locks
 import _isolet_magics as magics
 import _isolet_modules as modules
 import _isolet_packages as packages
+import _isolet_processes as processes
 import _isolet_programs as programs
+import _isolet_reserve as reserve
 import _isolet_returns as returns
 import _isolet_saving as saving
-import _isolet_shell as shells
+import _isolet_interactive_shell as interactive
+import _isolet_shell as system_shell
+import _isolet_shell_cells as shell_cells
 import _isolet_tables as tables
 import _isolet_threads as threads
 import _isolet_tools as tools
@@ -60,8 +65,6 @@ from _isolet_immortals import mortals  # noqa: F401  the boot calls it
 from _isolet_values import describe_value
 
 COROUTINE = 0x80  # inspect.CO_COROUTINE
-SPARE_PIECE = 1 << 19  # bytes; more than one arena of CPython's allocator
-SPARE_PIECES = 4
 
 BRIDGE = (
     *("schedule", "mount", "rehearse_mount", "interrupt", "hold", "release"),
@@ -82,28 +85,12 @@ OUTPUT = {
 }
 
 bridge = None
-reserve = []  # memory that guest code cannot fill, so that what became of it can be told
 no_memory = b""  # what is told when even that is not enough
 spare = {}  # copies of the output's file descriptors
 streams = {}  # the output as the guest gets it
 pristine = {}  # the attributes of these streams if nobody has changed them
 stdin_used = False
 context = contextvars.Context()  # of all cells, so that what one sets is there in the next
-
-
-class Room:
-    """Empty, but said to be long: a list of it takes the memory, and gives it back without a write
-    to it.
-    """
-
-    def __length_hint__(self):
-        return SPARE_PIECE // tuple.__itemsize__
-
-    def __iter__(self):
-        return iter(())
-
-
-ROOM = Room()
 
 
 adopt_errnos = _isolet_errnos.adopt
@@ -129,9 +116,10 @@ def prepare():
     figures.install(imports.PATCHES, imports.MODULES)
     tables.install()
     ipython.install(imports.STAND_INS)
-    magics.install(shells.shell)
+    magics.install(interactive.shell)
     alarms.install()
-    for part in (integers, linear, fonts, absent):
+    async_processes.install(waits.Loop)
+    for part in (integers, linear, fonts, absent, processes):
         part.install(imports.PATCHES)
     imports.install()
     builtins.display = displays.display
@@ -156,7 +144,7 @@ def freeze():
     guest's garbage.
     """
     endings.note(main_namespace())
-    keep_reserve()  # so that no session has to write to so much memory
+    reserve.keep()  # so that no session has to write to so much memory
     gc.freeze()
 
 
@@ -175,6 +163,7 @@ def attach(host_bridge):
     alarms.attach(bridge)
     foreign.attach(bridge)
     packages.attach(bridge)
+    system_shell.attach(host_bridge.shell)
     displays.attach(bridge)
     saving.attach(bridge)
     exception = {"type": "MemoryError", "message": "", "traceback": "MemoryError\n"}
@@ -209,7 +198,7 @@ def carry_out(length, release):
         return
     except BaseException as error:  # an interrupt, no memory, or guest code that reports run into
         bridge.hold()
-        reserve.clear()
+        reserve.release()
         try:
             reply = {"status": "raised", "exception": describe_exception(error)}
             data, _ = dump(reply, None)
@@ -397,6 +386,8 @@ def keep_output():
 
 def check(command):
     """Says whether code typed so far is the beginning of something longer."""
+    if command["shell"]:
+        return {"flag": not shell_cells.is_whole(command["code"])}
     flags = cells.future_flags | cells.TOP_LEVEL_AWAIT
     try:
         whole = codeop.compile_command(command["code"], "<stdin>", "single", flags) is not None
@@ -408,16 +399,17 @@ def check(command):
 def run(command):
     """Runs one cell in `__main__` and describes the outcome."""
     namespace = main_namespace()
-    if "inputs" in command:
-        namespace.update(command.pop("inputs"))
-    if command["argv"] is not None:
+    inputs, is_shell = command.pop("inputs", {}), "shell" in command
+    if not is_shell:
+        namespace.update(inputs)
+    if command["argv"] is not None and not is_shell:
         sys.argv[:] = command["argv"]
     if command["file"]:
         namespace["__file__"] = command["name"]
     else:
         namespace.pop("__file__", None)
     source, name = command["code"], command["name"]
-    shell = shells.shell if "ipython" in command else None
+    shell = interactive.shell if "ipython" in command else None
     if command["stdin"] or stdin_used:
         reopen_stdin(command["stdin"])
     if command["role"] != "prompt":
@@ -430,10 +422,14 @@ def run(command):
         integers.tell()
     try:
         try:
-            programs.place(command)
-            if "program" in command:
-                has_value, value = start_program(command["program"], source, namespace)
+            if is_shell:
+                has_value, value = start_program(shell_cells.run, command, inputs)
+            elif "program" in command:
+                programs.place(command)
+                begin = programs.STARTS[command["program"]]
+                has_value, value = start_program(begin, source, namespace)
             else:
+                programs.place(command)
                 has_value, value = execute(source, name, namespace, command, shell)
                 # At a prompt a value may exit, as at python's.
                 is_shown = command["role"] != "prompt"
@@ -468,7 +464,7 @@ def run(command):
         del error
     alarms.end()
     reply["locals"] = context.run(variables.changed, before, namespace)
-    if command["role"] == "program":
+    if command["role"] == "program" and not is_shell:
         threads.finish()
         before = value = None  # what they hold is the program's
         context.run(endings.end, namespace, "keep" in command)
@@ -489,7 +485,7 @@ def execute(source, name, namespace, command, shell):
     code, shown = cells.compile_cell(source, name, may_return, shell)
     cells.remember_source(code, shown, name)
     try:
-        keep_reserve()
+        reserve.keep()
         if role != "program":
             waits.enter_cell()
         bridge.release()  # from here on an interrupt is the guest's
@@ -507,39 +503,22 @@ def execute(source, name, namespace, command, shell):
         if role != "program":
             waits.leave_cell()
     finally:
-        use_reserve()
+        reserve.use()
         value = namespace.pop(cells.VALUE, None)
         if may_return:
             returns.forget(namespace)
     return has_value, value
 
 
-def start_program(kind, name, namespace):
-    """Runs a program that is no cell, under the conditions of one."""
+def start_program(function, *arguments):
+    """Runs what is no cell of Python, under the conditions of one."""
     try:
-        keep_reserve()
+        reserve.keep()
         bridge.release()  # from here on an interrupt is the guest's
-        context.run(programs.STARTS[kind], name, namespace)
+        context.run(function, *arguments)
     finally:
-        use_reserve()
+        reserve.use()
     return False, None
-
-
-def keep_reserve():
-    """Takes the reserve, or what there is of it."""
-    try:
-        while len(reserve) < SPARE_PIECES:
-            reserve.append(bytes(SPARE_PIECE))
-    except MemoryError:
-        pass
-
-
-def use_reserve():
-    """Gives the reserve up if there is little memory besides."""
-    try:
-        list(ROOM)
-    except MemoryError:
-        reserve.clear()
 
 
 def flush():

@@ -9,12 +9,10 @@ import _queue
 import _thread
 import asyncio
 import collections
-import errno
 import functools
 import importlib
 import logging
 import os
-import posix
 import queue
 import sys
 import threading
@@ -57,7 +55,6 @@ def install():
     importlib.reload(queue)
     functools.RLock = RLock
     logging._lock = RLock()
-    os.system = posix.system = system
 
 
 @shown_as("_ThreadHandle")
@@ -232,12 +229,6 @@ def excepthook(args, /):
     # These two end the run that the main thread is in.
     if not issubclass(args.exc_type, (tools.Submission, KeyboardInterrupt)):
         show_exception(args)
-
-
-def system(command):
-    """Execute the command in a subshell; there is none."""
-    os.fspath(command)
-    raise OSError(errno.ENOTSUP, f"os.system() cannot run {command!r}: there are no processes here")
 
 
 def patch_pool(module):

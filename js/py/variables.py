@@ -2,7 +2,7 @@
 
 import types
 
-from _isolet_shell import Inputs, Outputs
+from _isolet_interactive_shell import Inputs, Outputs
 from _isolet_values import SCALARS, capped_repr, describe_value, encodable, type_name
 
 MAX_REPR = 500  # characters

@@ -463,7 +463,6 @@ refuse(
     "a guest cannot be a server",
     *("create_server", "create_unix_server", "connect_accepted_socket", "sock_accept"),
 )
-refuse("a guest has no processes", "subprocess_shell", "subprocess_exec")
 refuse("a guest has no signals", "add_signal_handler", "remove_signal_handler")
 refuse(
     "only threads and tasks can wait for files and pipes",

@@ -31,6 +31,7 @@ def test_code_runs_and_sessions_keep_their_state() -> None:
         session = await sandbox.session(inputs={"x": 1})
         assert session.alive
         assert (await session.run("x += 1; x")).value == 2
+        assert (await session.sh("echo a | tr a b")).stdout == "b\n"
         assert await session.eval("x") == 2
         with pytest.raises(isolet.GuestError, match="ZeroDivisionError"):
             await session.eval("1/0")

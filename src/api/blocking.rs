@@ -191,6 +191,21 @@ impl Session {
         RunStream(self.0.run_streaming(cell))
     }
 
+    /// Runs a script in the session's shell, as [`Session::shell`](crate::Session::shell) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::run`](crate::Session::run).
+    pub fn shell(&mut self, script: impl Into<String>) -> Result<Execution, Error> {
+        block_on(self.0.shell(script))
+    }
+
+    /// Runs a script in the session's shell, whose output can be read while it runs, as
+    /// [`Session::shell_stream`](crate::Session::shell_stream) does.
+    pub fn shell_stream(&mut self, script: impl Into<String>) -> RunStream<'_> {
+        RunStream(self.0.shell_stream(script))
+    }
+
     /// Binds a variable, as [`Session::set`](crate::Session::set) does.
     ///
     /// # Errors
@@ -384,7 +399,7 @@ impl Session {
     /// # Errors
     ///
     /// As [`Session::is_incomplete`](crate::Session::is_incomplete).
-    pub fn is_incomplete(&mut self, code: impl Into<String>) -> Result<bool, Error> {
+    pub fn is_incomplete(&mut self, code: impl Into<Cell>) -> Result<bool, Error> {
         block_on(self.0.is_incomplete(code))
     }
 

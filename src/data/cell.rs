@@ -48,6 +48,8 @@ pub enum Syntax {
     /// first line, and with its commands, such as `%timeit`. The session has `get_ipython()`, `In`,
     /// `Out` and `_` from then on. A value whose `repr` raises fails the cell.
     Ipython,
+    /// As bash does: the cell is a script for the session's shell. See [`Cell::shell`].
+    Shell,
 }
 
 impl Syntax {
@@ -146,6 +148,22 @@ impl Cell {
     #[must_use]
     pub fn module(name: impl Into<String>) -> Self {
         Self { program: Program::Module, ..Self::new(name).argv(["-m"]).program() }
+    }
+
+    /// Makes a cell of a script that the session's shell runs, as bash would.
+    ///
+    /// * Cells of the shell share its variables and functions, and with Python's cells the working
+    ///   directory and the environment. A [program](Self::program) is a script with a shell of its
+    ///   own, as by `bash -c`: nothing of it stays but the files.
+    /// * The outcome is [`Outcome::Exited`](crate::Outcome::Exited) with the script's status. The
+    ///   session goes on.
+    /// * [`inputs`](Self::inputs) are exported variables, [`argv`](Self::argv) is `$0`, `$1` and
+    ///   so on. A program's [`working_directory`](Self::working_directory) is its own.
+    ///
+    /// The shell is guest code: it starts no process, and has the session's permissions and limits.
+    #[must_use]
+    pub fn shell(script: impl Into<String>) -> Self {
+        Self::new(script).syntax(Syntax::Shell)
     }
 
     /// Returns how the session is to treat it.

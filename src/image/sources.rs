@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 27] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 28] = modules![
     "globals.js",
     "stdio.js",
     "mounts.js",
@@ -39,12 +39,13 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 27] = modules![
     "frames.js",
     "parking.js",
     "written_files.js",
+    "shell.js",
     "session.js",
     "lockdown.js",
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 53] = python![
+pub(crate) const PYTHON: [(&str, &str); 59] = python![
     "errnos",
     "arrays",
     "frames",
@@ -65,7 +66,7 @@ pub(crate) const PYTHON: [(&str, &str); 53] = python![
     "returns",
     "commands",
     "cells",
-    "shell",
+    "interactive_shell",
     "variables",
     "completion",
     "charts",
@@ -91,12 +92,18 @@ pub(crate) const PYTHON: [(&str, &str); 53] = python![
     "immortals",
     "timing",
     "inspect",
-    "no_shell",
+    "programs",
+    "shell_commands",
+    "shell",
+    "shell_cells",
+    "shell_magics",
     "magics",
     "files",
     "saving",
     "endings",
-    "programs",
+    "processes",
+    "async_processes",
+    "reserve",
     "session",
 ];
 

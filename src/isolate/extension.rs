@@ -46,6 +46,8 @@ deno_core::extension!(
         ops::memory::op_isolet_memory_grow,
         ops::memory::op_isolet_memory_make,
         ops::memory::op_isolet_memory_take,
+        ops::shell::op_isolet_shell_module,
+        ops::shell::op_isolet_watch_shell,
         ops::run::op_isolet_frame_take,
         ops::run::op_isolet_report,
         ops::run::op_isolet_exited,

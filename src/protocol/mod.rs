@@ -99,6 +99,7 @@ pub(crate) enum Command {
     Check {
         /// The code.
         code: String,
+        syntax: Syntax,
     },
     /// Reports the completions of this dotted name.
     Complete(String),

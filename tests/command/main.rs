@@ -44,6 +44,8 @@ mod pty;
 mod repl;
 mod security;
 mod serve;
+mod shells;
+mod skills;
 mod snippets;
 #[cfg(unix)]
 mod terminal;

@@ -137,6 +137,11 @@ fn the_commands_of_the_guide_from_other_tools_print_what_it_shows() {
 }
 
 #[test]
+fn the_commands_of_the_guide_to_skills_print_what_it_shows() {
+    assert!(run_page("docs/guides/skills.md") >= 5);
+}
+
+#[test]
 fn the_commands_of_the_pages_on_saved_sessions_and_on_the_protocol_print_what_they_show() {
     assert!(run_page("docs/concepts/saved.md") >= 4);
     assert!(run_page("docs/reference/protocol.md") >= 1);
@@ -159,7 +164,15 @@ fn every_guide_is_run() {
     names.sort();
     // That of Python is run by the tests of the package, and what the others show of it; that of
     // data by `cargo xtask gallery --check`.
-    let expected =
-        ["data", "data.md", "mcp.md", "node.md", "other-tools.md", "python.md", "rust.md"];
+    let expected = [
+        "data",
+        "data.md",
+        "mcp.md",
+        "node.md",
+        "other-tools.md",
+        "python.md",
+        "rust.md",
+        "skills.md",
+    ];
     assert_eq!(names, expected);
 }

@@ -57,6 +57,7 @@ mod saved;
 mod science;
 mod security;
 mod session;
+mod shell;
 mod stdin;
 mod stdlib;
 mod submit;

@@ -501,3 +501,21 @@ pd.DataFrame({
     assert_eq!((&dates["x_scale"], &dates["y_scale"]), (&"datetime".into(), &"linear".into()));
     assert_eq!(dates["x_ticks"][0], "2026-01-02T00:00:00+00:00");
 }
+
+#[test]
+#[ignore = "needs the wheels of `cargo xtask test --science`"]
+fn scripts_of_skills_with_packages_do_what_people_s_do() {
+    let cases = isolet_test_support::skills::cases();
+    let cases: Vec<_> = cases.into_iter().filter(|case| !case.packages.is_empty()).collect();
+    assert!(cases.len() >= 10);
+    let mut options = Vec::new();
+    for name in ["wheels", "own"] {
+        options.extend(["--wheels".to_owned(), directory(name).display().to_string()]);
+    }
+    let with = |case: &isolet_test_support::skills::SkillCase| {
+        let packages = ["--with".to_owned(), case.packages.join(",")];
+        case.run(&[&options[..], &packages].concat())
+    };
+    let wrong: Vec<_> = cases.iter().filter_map(|case| with(case).err()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

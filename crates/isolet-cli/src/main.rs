@@ -17,6 +17,7 @@ mod repl;
 mod run;
 mod serve;
 mod show;
+mod skill;
 mod version;
 #[cfg(test)]
 mod words_tests;
@@ -31,6 +32,7 @@ use isolet_support::json;
 
 use crate::args::words;
 use crate::kit::{signal_mask, signals, stack};
+use crate::repl::Language;
 use crate::show::print::print;
 use crate::show::{exit, report};
 
@@ -51,9 +53,14 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run a script, notebook, module or directory
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Start an interactive prompt
     Repl(repl::ReplArgs),
+    /// Start an interactive shell
+    Sh(repl::ReplArgs),
+    /// Run or check an Agent Skill
+    #[command(subcommand)]
+    Skill(skill::SkillCommand),
     /// Fetch or verify the Pyodide assets
     #[command(subcommand)]
     Assets(assets::AssetsCommand),
@@ -128,8 +135,10 @@ fn command() -> ExitCode {
         _ => signals::end_as_first_process(),
     }
     let result = match cli.command {
-        Command::Run(args) => run::run(args, assets, Cli::command()),
-        Command::Repl(args) => repl::repl(&args, assets),
+        Command::Run(args) => run::run(*args, assets, Cli::command()),
+        Command::Repl(args) => repl::repl(&args, assets, Language::Python),
+        Command::Sh(args) => repl::repl(&args, assets, Language::Shell),
+        Command::Skill(command) => skill::skill(command, assets, Cli::command()),
         Command::Assets(command) => assets::assets(&command, assets),
         Command::Packages(command) => packages::packages(&command, assets),
         Command::Cache(command) => cache::cache(&command),

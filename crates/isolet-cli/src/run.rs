@@ -27,54 +27,85 @@ use isolet_support::json;
 
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
-    /// Script, notebook (.ipynb), or directory or zip file with a `__main__.py`; `-` reads a script
-    /// from standard input
-    file: Option<String>,
+    /// Script, notebook (.ipynb), script of the shell (.sh), or directory or zip file with a
+    /// `__main__.py`; `-` reads a script from standard input
+    pub(crate) file: Option<String>,
     /// Arguments of the script (sys.argv[1:]), dashes included. Put isolet's options before the
     /// script or the code
-    args: Vec<String>,
+    pub(crate) args: Vec<String>,
     /// Run this code instead of a file
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
-    code: Option<String>,
+    pub(crate) code: Option<String>,
     /// Run this module instead of a file, as `python -m` does: from the standard library, a
     /// package, or the current directory if the guest can see it
     #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, conflicts_with = "code")]
-    module: Option<String>,
+    pub(crate) module: Option<String>,
+    /// Run this script of the shell instead of a file, as `bash -c` does; the arguments are `$1`
+    /// and so on
+    #[arg(
+        short = 's',
+        value_name = "SCRIPT",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["code", "module"]
+    )]
+    pub(crate) shell: Option<String>,
     /// Print one line of JSON instead of the output: the result of the run, or why there is none
     #[arg(long)]
     pub(crate) json: bool,
     /// Pass output to a terminal unfiltered, escape sequences included
     #[arg(long)]
-    raw: bool,
+    pub(crate) raw: bool,
     /// Write what the run displays to files in this directory: pictures, tables, charts
     #[arg(long, value_name = "DIR")]
-    show_dir: Option<PathBuf>,
+    pub(crate) show_dir: Option<PathBuf>,
     /// Write the notebook with the outputs of its cells to this file, instead of showing them. May
     /// also come directly after the notebook
     #[arg(long, value_name = "NOTEBOOK")]
-    output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
     /// Write the files that the run makes to this directory: those of the guest's home under their
     /// names, others under their whole paths
     #[arg(long, value_name = "DIR")]
-    files_dir: Option<PathBuf>,
+    pub(crate) files_dir: Option<PathBuf>,
     /// Save the session to this file when the run has ended, for `--from`
     #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
+    pub(crate) save: Option<PathBuf>,
     /// Go on in the session that `--save` has saved to this file. It has the permissions, limits
     /// and packages of this command's options
     #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    pub(crate) from: Option<PathBuf>,
     #[command(flatten)]
-    policy: PolicyArgs,
+    pub(crate) policy: PolicyArgs,
+}
+
+impl RunArgs {
+    /// Runs a file with these arguments.
+    pub(crate) fn of_file(file: String, args: Vec<String>, policy: PolicyArgs) -> Self {
+        Self {
+            file: Some(file),
+            args,
+            code: None,
+            module: None,
+            shell: None,
+            json: false,
+            raw: false,
+            show_dir: None,
+            output: None,
+            files_dir: None,
+            save: None,
+            from: None,
+            policy,
+        }
+    }
 }
 
 /// `command` is the definition of isolet's command line.
 pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
-    let RunArgs { file, code, module, args: rest, .. } = &mut args;
+    let RunArgs { file, code, module, shell, args: rest, .. } = &mut args;
     let program_args = ProgramArgs {
         file: file.take(),
         code: code.take(),
         module: module.take(),
+        shell: shell.take(),
         rest: std::mem::take(rest),
     };
     let target = args.output.as_deref().map(|path| open_output(path, &program_args)).transpose()?;

@@ -21,5 +21,6 @@ pub mod json_text;
 pub mod quoted;
 pub mod secret;
 pub mod size;
+pub mod skills;
 pub mod socket;
 pub mod text;

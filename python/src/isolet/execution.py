@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from . import _notebook
 from .errors import GuestError, GuestTimeoutError
 
-Syntax = Literal["python", "command", "ipython"]
+Syntax = Literal["python", "command", "ipython", "shell"]
 """How code is read."""
 
 Status = Literal[
@@ -153,9 +153,9 @@ class Execution:
     def status(self) -> Status:
         """How the run ended.
 
-        `completed`; `submitted`, by `SUBMIT`; `raised` an exception; `exited`, by `sys.exit`. Or
-        isolet ended it: `timeout`; `limit`, another limit; `memory`, of JavaScript; `interrupted`;
-        `died`, the interpreter has.
+        `completed`; `submitted`, by `SUBMIT`; `raised` an exception; `exited`, by `sys.exit` or as
+        a script of the shell does. Or isolet ended it: `timeout`; `limit`, another limit; `memory`,
+        of JavaScript; `interrupted`; `died`, the interpreter has.
         """
         status = self._fields["status"]
         return self._fields["termination"]["kind"] if status == "terminated" else status
@@ -189,7 +189,7 @@ class Execution:
 
     @property
     def exit_code(self) -> int | None:
-        """The status of `sys.exit`, or `None` if the run did not exit."""
+        """The status of `sys.exit`, or of a script of the shell; `None` if the run did not exit."""
         return self._fields.get("exit_code")
 
     @property

@@ -49,7 +49,8 @@ class RunOptions(StreamOptions, total=False):
         allow_return: whether `return` at the top level ends the code, with its value.
         syntax: how the code is read. `python -c` leaves out the indentation that all lines
             share, as `"command"` does. With `"ipython"` it is a cell of a notebook: it may be
-            indented as a whole and have IPython's commands, such as `%timeit`.
+            indented as a whole and have IPython's commands, such as `%timeit`. With `"shell"` it
+            is a script for the session's shell, as for `Session.sh`.
         table_data: whether displays of pandas' tables also have their data, by column, as
             `application/vnd.isolet.table.v1+json`.
         chart_pictures: whether displays of charts of plotly and altair also have a picture,

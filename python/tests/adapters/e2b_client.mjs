@@ -42,7 +42,12 @@ assert.equal(await sandbox.files.makeDir("data"), false);
 await sandbox.files.remove("data");
 await assert.rejects(sandbox.files.read("data/ä.txt"), NotFoundError);
 
-await assert.rejects(sandbox.commands.run("ls"), /no processes and no shell/);
+assert.equal((await sandbox.commands.run("ls | tr c C")).stdout, "C\nd\n");
+await assert.rejects(sandbox.commands.run("exit 3"), { exitCode: 3 });
+const sleeper = await sandbox.commands.run("echo a; sleep 1000", { background: true });
+assert.equal((await sandbox.commands.list())[0].pid, sleeper.pid);
+assert.equal(await sleeper.kill(), true);
+await assert.rejects(sleeper.wait(), { exitCode: -1, error: "signal: killed" });
 await assert.rejects(sandbox.runCode("while True: pass", { timeoutMs: 500 }), TimeoutError);
 assert.equal((await sandbox.runCode("x")).text, "1");
 

@@ -107,6 +107,32 @@ impl Session {
         RunStream::new(reader, Box::pin(run))
     }
 
+    /// Runs a script in the session's shell, as bash would, and returns its result.
+    ///
+    /// The outcome is [`Outcome::Exited`](crate::Outcome::Exited) with the script's status. See
+    /// [`Cell::shell`], which [`run`](Self::run) takes with more options.
+    ///
+    /// ```no_run
+    /// # async fn example(mut session: isolet::Session) -> Result<(), isolet::Error> {
+    /// let listing = session.shell("ls *.csv | wc -l").await?;
+    /// println!("{}", listing.stdout());
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn shell(&mut self, script: impl Into<String>) -> Result<Execution, Error> {
+        self.run(Cell::shell(script)).await
+    }
+
+    /// Runs a script in the session's shell and streams its output, then returns the result.
+    ///
+    /// See [`RunStream`]; everything else is as in [`shell`](Self::shell).
+    pub fn shell_stream(&mut self, script: impl Into<String>) -> RunStream<'_> {
+        self.run_streaming(Cell::shell(script))
+    }
+
     /// Binds a variable in the guest's namespace.
     ///
     /// # Errors
@@ -444,15 +470,16 @@ impl Session {
     /// prompt uses this to decide when to run the lines typed so far.
     ///
     /// As in Python's own prompt, a block ends with an empty line, that is, with a newline after
-    /// its last line.
+    /// its last line. For a [script of the shell](Cell::shell) it is whether bash would ask for
+    /// another line.
     ///
     /// # Errors
     ///
     /// As [`get`](Self::get).
-    pub async fn is_incomplete(&mut self, code: impl Into<String>) -> Result<bool, Error> {
-        let code = code.into();
+    pub async fn is_incomplete(&mut self, code: impl Into<Cell>) -> Result<bool, Error> {
+        let Cell { code, syntax, .. } = code.into();
         self.shared.check_source(&code)?;
-        Ok(self.shared.quick(Command::Check { code }).await?.flag)
+        Ok(self.shared.quick(Command::Check { code, syntax }).await?.flag)
     }
 }
 

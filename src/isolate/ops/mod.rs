@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod net;
 pub(crate) mod run;
 pub(crate) mod saved;
+pub(crate) mod shell;
 pub(crate) mod stdio;
 #[cfg(test)]
 mod tests;

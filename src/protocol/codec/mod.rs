@@ -97,7 +97,10 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
         }
         Command::ListFiles(path) => ("list_files", vec![("path", path.into())]),
         Command::DeleteFile(path) => ("delete_file", vec![("path", path.into())]),
-        Command::Check { code } => ("check", vec![("code", code.into())]),
+        Command::Check { code, syntax } => {
+            let is_shell = syntax == Syntax::Shell;
+            ("check", vec![("code", code.into()), ("shell", is_shell.into())])
+        }
         Command::Complete(text) => ("complete", vec![("text", text.into())]),
         Command::Set(items) => ("set", vec![("inputs", inputs(items, &mut texts))]),
         Command::Get { name, max_value_bytes } => {
@@ -194,8 +197,10 @@ fn run_fields(run: RunCommand, texts: &mut Vec<(String, String)>) -> Vec<(&'stat
     if matches!(run.role, Role::KeptProgram) {
         fields.push(("keep", true.into()));
     }
-    if run.syntax == Syntax::Ipython {
-        fields.push(("ipython", true.into()));
+    match run.syntax {
+        Syntax::Python | Syntax::Command => {}
+        Syntax::Ipython => fields.push(("ipython", true.into())),
+        Syntax::Shell => fields.push(("shell", true.into())),
     }
     if run.may_return {
         fields.push(("return", true.into()));

@@ -7,5 +7,6 @@ mod limits;
 mod results;
 mod servers;
 mod sessions;
+mod skills;
 mod sleep;
 mod tolerance;

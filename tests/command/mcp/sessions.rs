@@ -35,6 +35,38 @@ fn a_session_goes_on_by_its_handle_and_other_calls_do_not_see_it() {
 }
 
 #[test]
+fn commands_of_the_shell_run_in_the_sessions_of_python_if_the_owner_wants_them() {
+    let mut client = Client::modern(&["--shell"]);
+    let listed = client.request("tools/list", &json!({}))["result"].clone();
+    let names: Vec<_> = listed["tools"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
+    assert_eq!(names, ["close_session", "run_python", "run_shell"]);
+    let handle = session(&client.run("open('a.txt', 'w').write('x\\ny\\n')"));
+    let mut shell =
+        |command: &str| client.call("run_shell", &json!({"command": command, "session": handle}));
+    let counted = shell("wc -l < a.txt; mkdir d; cd d; v=1");
+    assert_eq!(counted["structuredContent"]["stdout"].as_str().unwrap().trim(), "2");
+    let failed = shell("pwd; echo $v; grep nothing ../a.txt");
+    assert_eq!(
+        (&failed["isError"], &failed["structuredContent"]["status"]),
+        (&json!(true), &json!("error"))
+    );
+    assert!(text(&failed).starts_with("/home/user/d\n1\nexit status: 1"), "{failed}");
+    assert_eq!(
+        text(&shell("true")),
+        format!("The command ran and has no output.\nsession: {handle}")
+    );
+    assert_eq!(
+        client.run_in(&handle, "import os; os.getcwd()")["structuredContent"]["value"],
+        "/home/user/d"
+    );
+
+    let mut without = Client::modern(&[]);
+    let params = json!({"name": "run_shell", "arguments": {"command": "true"}});
+    let answer = without.request("tools/call", &params);
+    assert_eq!(answer["error"]["message"], "there is no tool `run_shell`", "{answer}");
+}
+
+#[test]
 fn the_session_not_used_for_longest_makes_room_and_says_so() {
     let mut client = Client::start(&["--max-sessions", "2"]);
     let first = session(&client.run("x = 1"));

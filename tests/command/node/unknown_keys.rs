@@ -14,7 +14,7 @@ const STRANGE: &str = "qqqq";
 /// What a client of a node or of a pipe sends that may have unknown keys: the file, the type,
 /// and why. All but the first is of other services' protocols; `docs/reference/dialects.md`
 /// says so to their users.
-const LENIENT: [(&str, &str, &str); 14] = [
+const LENIENT: [(&str, &str, &str); 19] = [
     ("stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
     ("e2b/connect.rs", "FileSystemRequest", E2B),
     ("e2b/contexts.rs", "ContextRequest", E2B),
@@ -22,6 +22,11 @@ const LENIENT: [(&str, &str, &str); 14] = [
     ("e2b/control.rs", "AutoResume", E2B),
     ("e2b/control.rs", "SandboxChange", E2B),
     ("e2b/execute.rs", "CellRequest", E2B),
+    ("e2b/processes.rs", "StartRequest", E2B),
+    ("e2b/processes.rs", "ProcessConfig", E2B),
+    ("e2b/processes.rs", "SelectRequest", E2B),
+    ("e2b/processes.rs", "ProcessSelector", E2B),
+    ("e2b/processes.rs", "ProcessInput", E2B),
     ("e2b/snapshots.rs", "SnapshotRequest", E2B),
     ("nemo_skills.rs", "ExecuteRequest", "the client sends options of languages and tracebacks"),
     ("openenv/coding.rs", "ResetRequest", OPENENV),

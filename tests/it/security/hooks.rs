@@ -82,8 +82,8 @@ probes = [probe(action) for action in (
     lambda: open(file).read(),
     lambda: __import__('os').listdir(file.rpartition('/')[0]),
     lambda: canary in str(__import__('os').environ),
-    lambda: __import__('os').system('touch ' + file + '.stolen'),
-    lambda: __import__('subprocess').run(['touch', file + '.stolen']),
+    lambda: __import__('os').system('touch ' + file + '.stolen') == 0,
+    lambda: __import__('subprocess').run(['touch', file + '.stolen']).returncode == 0,
     lambda: __import__('os').fork(),
     lambda: __import__('ctypes').CDLL('libc.so.6').system(f'touch {file}.stolen'.encode()) == 0,
 )]

@@ -25,6 +25,16 @@ async fn session() -> Session {
 }
 
 #[tokio::test]
+async fn a_copy_has_the_shell_s_directory_and_environment_and_one_of_its_own() {
+    let mut session = session().await;
+    session.shell("mkdir -p /tmp/a; cd /tmp/a; export A=1").await.unwrap();
+    let mut copy = session.fork().await.unwrap();
+    copy.shell("cd /; A=2").await.unwrap();
+    assert_eq!(session.shell("pwd; echo $A").await.unwrap().stdout(), "/tmp/a\n1\n");
+    assert_eq!(copy.shell("pwd; echo $A").await.unwrap().stdout(), "/\n2\n");
+}
+
+#[tokio::test]
 async fn a_copy_has_what_the_session_had_and_both_go_on_apart() {
     let mut session = session().await;
     let code = "

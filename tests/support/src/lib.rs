@@ -15,6 +15,7 @@ pub mod odd_values;
 pub mod processes;
 mod scratch;
 pub mod server;
+pub mod skills;
 mod wheel;
 
 use std::io::Write;

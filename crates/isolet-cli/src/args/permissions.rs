@@ -160,6 +160,22 @@ impl PermissionArgs {
         }
     }
 
+    /// Mounts a directory read-only at this guest path, besides what the options mount.
+    pub(crate) fn show_at(&mut self, directory: &Path, guest: String) -> Result<()> {
+        let host = directory.to_str().map(str::to_owned);
+        let host = host.with_context(|| format!("`{}` is not UTF-8", directory.display()))?;
+        self.mount.push(value_parsers::MountArg { host, guest, mode: MountMode::ReadOnly });
+        Ok(())
+    }
+
+    /// Takes back what the options allow of the network. Returns whether that was anything.
+    pub(crate) fn deny_network(&mut self) -> bool {
+        let had = self.allow_public_net || !self.allow_net.is_empty();
+        self.allow_public_net = false;
+        self.allow_net.clear();
+        had
+    }
+
     /// Returns the guest path of a host file or directory, by the innermost mount that contains it.
     pub(crate) fn guest_path(&self, host: &Path) -> Option<String> {
         let here = self.here().map(|host| (host, HERE.to_owned()));

@@ -29,6 +29,20 @@ pub(crate) fn is_notebook(path: &str) -> bool {
     Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
+/// Returns `true` if a file is a script of the shell, by its name or by its first line.
+pub(crate) fn is_shell_script(path: &str, text: &str) -> bool {
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
+    if extension.is_some_and(|extension| matches!(extension, "sh" | "bash")) {
+        return true;
+    }
+    let Some(line) = text.lines().next().and_then(|line| line.strip_prefix("#!")) else {
+        return false;
+    };
+    let mut words = line.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
+    let program = words.find(|word| *word != "env" && !word.starts_with('-'));
+    matches!(program, Some("sh" | "bash" | "dash"))
+}
+
 /// Returns the index of the first word after a notebook at `at` and its `--output`, or `at` if that
 /// is not there.
 fn after_output(words: &[OsString], at: usize) -> usize {

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Command;
 use rustix::process::Signal;
 use tokio::signal::unix::SignalKind;
@@ -26,6 +26,7 @@ use crate::kit::heap;
 use crate::kit::signals;
 use isolet_mcp::server::{self, Bounds, HttpSettings, Listener, OnCall, Settings, StoreSettings};
 use isolet_support::journal::Journal;
+use isolet_support::skills::{self, Skill};
 use isolet_support::socket::Address;
 
 /// The most threads that run guests at the same time, beyond which calls wait.
@@ -103,6 +104,13 @@ pub(crate) struct McpArgs {
         help_heading = "Other servers"
     )]
     approval_timeout: Duration,
+    /// Give the client a tool `run_shell`, which runs commands in the sessions of `run_python`
+    #[arg(long, help_heading = "Server")]
+    shell: bool,
+    /// Give the client a tool `run_skill` for the Agent Skills in this directory: its directories
+    /// with a SKILL.md. The guest sees them read-only at /skills. Can be given several times
+    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    skills: Vec<PathBuf>,
     #[command(flatten)]
     servers: servers::ServerArgs,
     #[command(flatten)]
@@ -130,6 +138,21 @@ impl McpArgs {
     /// Returns the settings of the server, and the log of `--audit`.
     fn settings(mut self, assets: Option<&Path>) -> Result<(Settings, Option<Arc<Journal>>)> {
         let log = self.policy.permissions.open_journal()?;
+        let mut skills: Vec<Skill> = Vec::new();
+        for directory in &self.skills {
+            for skill in skills::read_all(directory)? {
+                if let Some(other) = skills.iter().find(|other| other.name == skill.name) {
+                    let (name, first) = (&skill.name, other.directory.display());
+                    bail!(
+                        "two skills are named `{name}`: in `{first}` and `{}`",
+                        directory.display()
+                    );
+                }
+                let guest = skill.guest_directory();
+                self.policy.permissions.show_at(&skill.directory, guest)?;
+                skills.push(skill);
+            }
+        }
         let on_call = log
             .clone()
             .map(|log| -> OnCall { Box::new(move |call| _ = log.append(&audit::call_line(call))) });
@@ -148,6 +171,8 @@ impl McpArgs {
             store,
             hub: self.servers.hub()?,
             llm: self.model.llm()?,
+            shell: self.shell,
+            skills,
             on_call,
             sandboxes: Box::new(ByOptions {
                 policy: self.policy,

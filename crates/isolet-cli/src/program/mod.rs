@@ -1,5 +1,5 @@
-//! Determines what `isolet run` runs: code, a script, a module, a directory or zip file with a
-//! `__main__.py`, or a notebook.
+//! Determines what `isolet run` runs: code, a script of Python or of the shell, a module, a
+//! directory or zip file with a `__main__.py`, or a notebook.
 
 pub(crate) mod output_files;
 
@@ -21,11 +21,18 @@ use crate::notebook::Notebook;
 /// file.
 const HOME: &str = "/home/user";
 
+/// `$0` of a script of the shell that has no name.
+const SHELL: &str = "bash";
+
+/// Runs a script that the guest sees, with its arguments.
+const RUN_FILE: &str = "bash \"$@\"";
+
 /// The options and arguments that name the program.
 pub(crate) struct ProgramArgs {
     pub(crate) file: Option<String>,
     pub(crate) code: Option<String>,
     pub(crate) module: Option<String>,
+    pub(crate) shell: Option<String>,
     /// The arguments of the program.
     pub(crate) rest: Vec<String>,
 }
@@ -57,7 +64,7 @@ impl Program {
     }
 
     fn read_program(program_args: ProgramArgs, permissions: &mut PermissionArgs) -> Result<Self> {
-        let ProgramArgs { file, code, module, rest } = program_args;
+        let ProgramArgs { file, code, module, shell, rest } = program_args;
         if let Some(code) = code {
             // With -c there is no file: the first positional word is the first argument.
             let argv = ["-c".to_owned()].into_iter().chain(file).chain(rest);
@@ -72,10 +79,16 @@ impl Program {
             program.hints.module = Some(module);
             return Ok(program);
         }
+        if let Some(script) = shell {
+            let argv = [SHELL.to_owned()].into_iter().chain(file).chain(rest);
+            let cell = Cell::shell(script).argv(argv).stdin(inherited_stdin());
+            return Self::in_current_directory(String::new(), cell, permissions);
+        }
         match file.as_deref() {
             None if io::stdin().is_terminal() => {
                 bail!(
-                    "nothing to run: give a FILE, `-` for standard input, `-c CODE` or `-m MODULE`"
+                    "nothing to run: give a FILE, `-` for standard input, `-c CODE`, `-m MODULE` \
+                     or `-s SCRIPT`"
                 )
             }
             None | Some("-") => {
@@ -146,6 +159,7 @@ impl Program {
             return Ok(Self { file, ..Self::new(String::new(), cell) });
         }
         let source = text(bytes, &format!("`{path}`"))?;
+        let is_seen = seen.is_some();
         let name = seen.unwrap_or_else(|| path.to_owned());
         let argv = [name.clone()].into_iter().chain(rest);
         if words::is_notebook(path) {
@@ -153,6 +167,14 @@ impl Program {
             let program =
                 Self::beside(directory, String::new(), Cell::new("").argv(argv), permissions);
             return Ok(Self { notebook: Some(notebook), ..program });
+        }
+        if words::is_shell_script(path, &source) {
+            // A script that is there can find what is beside it.
+            let (script, first) =
+                if is_seen { (RUN_FILE, Some(SHELL.to_owned())) } else { (&*source, None) };
+            let argv = first.into_iter().chain(argv);
+            let cell = Cell::shell(script).argv(argv).stdin(inherited_stdin());
+            return Ok(Self::beside(directory, String::new(), cell, permissions));
         }
         let cell = Cell::new(source.as_str()).script(name).argv(argv).stdin(inherited_stdin());
         Ok(Self::beside(directory, source, cell, permissions))

@@ -1,4 +1,4 @@
-//! `isolet repl`: a prompt on one session.
+//! `isolet repl` and `isolet sh`: a prompt on one session.
 
 mod highlight;
 mod indent;
@@ -39,7 +39,31 @@ pub(crate) struct ReplArgs {
     policy: PolicyArgs,
 }
 
-pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
+/// What is typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    Python,
+    Shell,
+}
+
+impl Language {
+    /// Returns the cell for what was typed.
+    fn cell(self, typed: impl Into<String>) -> Cell {
+        match self {
+            Self::Python => Cell::new(typed).name("<stdin>").interactive(),
+            Self::Shell => Cell::shell(typed),
+        }
+    }
+
+    /// Whether the user has ended the prompt with this cell.
+    fn is_end(self, typed: &str, outcome: &Outcome) -> bool {
+        let is_exit = || typed.split_whitespace().next().is_some_and(|word| word == "exit");
+        matches!(outcome, Outcome::Exited(_)) && (self == Self::Python || is_exit())
+    }
+}
+
+/// Runs a prompt until the user ends it.
+pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -> Result<ExitCode> {
     let permissions = &args.policy.permissions;
     let packages = permissions.packages("")?;
     let (sandbox, packages) = args.policy.sandbox(assets, false, &packages)?;
@@ -58,19 +82,29 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
     .context("cannot handle Ctrl-C")?;
     let version = session.run("import sys; sys.version.split()[0]")?;
     let version = version.value().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
-    writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
+    match language {
+        Language::Python => {
+            writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
+        }
+        Language::Shell => {
+            writeln!(
+                io::stderr(),
+                "A shell beside Python {version} in isolet; Ctrl-D or exit ends it"
+            )?;
+        }
+    }
     let session = Rc::new(RefCell::new(session));
     let lines = Lines::default();
     let viewer = Viewer::new(args.show_dir.as_deref(), true)?;
     let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
-    let mut prompt = Prompt::new(&session, lines.clone())?;
+    let mut prompt = Prompt::new(&session, lines.clone(), language)?;
     let status = loop {
         let Some(code) = prompt.read_cell(&session)? else {
             break ExitCode::SUCCESS;
         };
         let mut session = session.borrow_mut();
         let (input, stop) = lines.for_run().context("cannot read standard input")?;
-        let cell = Cell::new(code).name("<stdin>").interactive().stdin(Stdin::from_reader(input));
+        let cell = language.cell(code.as_str()).stdin(Stdin::from_reader(input));
         let interrupts = Interrupts::default();
         let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
         drop(stop);
@@ -78,10 +112,13 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>) -> Result<ExitCode> {
             break streamed.status();
         }
         files.write_back(&mut session)?;
-        if let Outcome::Exited(_) = streamed.execution.outcome() {
+        let outcome = streamed.execution.outcome();
+        if language.is_end(&code, outcome) {
             break exit::status(&streamed.execution);
         }
-        if !shown.viewer.take_drawn_result() {
+        // A shell's prompt says nothing of a status.
+        let is_quiet = matches!(outcome, Outcome::Exited(_));
+        if !is_quiet && !shown.viewer.take_drawn_result() {
             show(&streamed.execution, args.raw)?;
         }
         streamed.show_missing()?;

@@ -23,8 +23,9 @@ use super::arguments::Arguments;
 use super::outputs::{Data, Output, read_address};
 use super::parked::Parked;
 use super::python::{Begun, Job, Python, Step};
-use super::tools::{CLOSE_SESSION, RUN_PYTHON, SEARCH_TOOLS};
-use super::{http, result, stubs, tools};
+use super::tools::{CLOSE_SESSION, RUN_PYTHON, RUN_SHELL, RUN_SKILL, Runner, SEARCH_TOOLS};
+use super::{http, result, skills, stubs, tools};
+use isolet_support::skills::Skill;
 
 /// The time for which clients may cache the list of tools, in milliseconds. The list does not
 /// change while the server runs.
@@ -38,7 +39,6 @@ const FOUND: usize = 10;
 const MAX_FOUND: usize = 50;
 
 /// The parameters of the tools.
-const RUN_PARAMS: &[&str] = &["code", "session", "timeout"];
 const SEARCH_PARAMS: &[&str] = &["query", "server", "limit"];
 const CLOSE_PARAMS: &[&str] = &["session"];
 
@@ -64,8 +64,21 @@ impl Server {
         http::principal(&context.extensions).unwrap_or_else(|| self.owner.clone())
     }
 
-    async fn run_python(
+    /// Returns the answer to a call that runs code.
+    async fn ran(
         &self,
+        runner: Runner,
+        request: &CallToolRequestParams,
+        arguments: &JsonObject,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let response = self.run(runner, request, arguments, context).await;
+        Ok(response.unwrap_or_else(|reason| CallToolResponse::Complete(result::refusal(&reason))))
+    }
+
+    async fn run(
+        &self,
+        runner: Runner,
         request: &CallToolRequestParams,
         arguments: &JsonObject,
         context: RequestContext<RoleServer>,
@@ -73,7 +86,7 @@ impl Server {
         let owner = self.owner(&context);
         let mut begun = match &request.request_state {
             Some(reference) => self.resumed(request, arguments, &owner, reference)?,
-            None => match self.begun(arguments, &owner, &context).await? {
+            None => match self.begun(runner, arguments, &owner, &context).await? {
                 Some(begun) => begun,
                 None => return Ok(cancelled()),
             },
@@ -82,9 +95,9 @@ impl Server {
             let step = self.python.step(&owner, begun, &context.ct, beat(&context)).await?;
             let (waiting, questions) = match step {
                 Step::Ended(ran) => {
-                    let ignored = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS).ignored();
+                    let arguments = Arguments::new(runner.name(), arguments, runner.params());
                     let max_chars = self.python.bounds().result_chars;
-                    let result = result::of_run(&ran, &ignored, RUN_PARAMS, max_chars);
+                    let result = result::of_run(&ran, &arguments.ignored(), runner, max_chars);
                     return Ok(CallToolResponse::Complete(result));
                 }
                 Step::Cancelled => return Ok(cancelled()),
@@ -115,17 +128,57 @@ impl Server {
     /// Begins a run. Returns `None` if it was cancelled before.
     async fn begun(
         &self,
+        runner: Runner,
         arguments: &JsonObject,
         owner: &str,
         context: &RequestContext<RoleServer>,
     ) -> Result<Option<Begun>, String> {
-        let arguments = Arguments::new(RUN_PYTHON, arguments, RUN_PARAMS);
-        let code = arguments
-            .text("code")?
-            .ok_or_else(|| arguments.missing("code", ", the code to run"))?;
+        let arguments = Arguments::new(runner.name(), arguments, runner.params());
+        let (name, what) = runner.code();
+        let code = arguments.text(name)?.ok_or_else(|| arguments.missing(name, what))?;
+        let code = match runner {
+            Runner::Python | Runner::Shell => code,
+            Runner::Skill => {
+                let skill = self.skill(&arguments)?;
+                let line = arguments.text("arguments")?.unwrap_or_default();
+                skills::command(skill, &code, &line)?
+            }
+        };
         let handle = arguments.session()?;
-        let job = Job { code, timeout: arguments.seconds("timeout")? };
+        let job = Job { code, runner, timeout: arguments.seconds("timeout")? };
         self.python.begin(owner, handle.as_deref(), job, &context.ct).await
+    }
+
+    /// Returns the skill that a call names.
+    fn skill(&self, arguments: &Arguments<'_>) -> Result<&Skill, String> {
+        let name = arguments.text("skill")?;
+        let name = name.ok_or_else(|| arguments.missing("skill", ", the name of one"))?;
+        skills::named(self.python.skills(), &name)
+    }
+
+    /// Returns a text of a skill, unless the call is for a script.
+    fn read_skill(&self, given: &JsonObject) -> Option<Result<CallToolResult, String>> {
+        let arguments = Arguments::new(RUN_SKILL, given, Runner::Skill.params());
+        let read = || {
+            if arguments.text("script")?.is_some() {
+                return Ok(None);
+            }
+            let skill = self.skill(&arguments)?;
+            let text = match arguments.text("file")? {
+                Some(file) => skill.text(&file).map_err(|error| error.to_string())?,
+                None => skills::instructions(skill),
+            };
+            Ok(Some(text))
+        };
+        let read = read().transpose()?;
+        Some(read.map(|text| {
+            let remark =
+                arguments.remark().map_or_else(String::new, |remark| format!("\n{remark}"));
+            let text = format!("{text}{remark}");
+            let mut result = CallToolResult::success(vec![ContentBlock::text(text.as_str())]);
+            result.structured_content = Some(result::of_text(&text));
+            result
+        }))
     }
 
     /// Goes on with a run that waits for the user's decision.
@@ -294,12 +347,16 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.clone().unwrap_or_default();
         let result = match request.name.as_ref() {
-            RUN_PYTHON => {
-                let response = self.run_python(&request, &arguments, context).await;
-                return Ok(response.unwrap_or_else(|reason| {
-                    CallToolResponse::Complete(result::refusal(&reason))
-                }));
+            RUN_PYTHON => return self.ran(Runner::Python, &request, &arguments, context).await,
+            RUN_SHELL if self.python.has_shell() => {
+                return self.ran(Runner::Shell, &request, &arguments, context).await;
             }
+            RUN_SKILL if !self.python.skills().is_empty() => match self.read_skill(&arguments) {
+                Some(read) => read,
+                None => {
+                    return self.ran(Runner::Skill, &request, &arguments, context).await;
+                }
+            },
             CLOSE_SESSION => self.close_session(&arguments, &context).await,
             SEARCH_TOOLS if self.python.hub().is_some() => self.search_tools(&arguments).await,
             name => {

@@ -15,6 +15,7 @@ mod python;
 mod result;
 mod running;
 mod settings;
+mod skills;
 mod stdio;
 mod store;
 pub mod stubs;

@@ -21,10 +21,11 @@ use super::running::{BEAT, Next, PATIENCE, Running};
 use super::settings::{Bounds, Made, Sandboxes, Settings};
 use super::store::{Store, Taken};
 use super::stubs;
-use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
+use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY, Runner};
 use super::turn::Turns;
 use isolet_service::core::in_options;
 use isolet_service::core::{Lease, Reason, Room, Table};
+use isolet_support::skills::Skill;
 
 /// A sandbox, and its sessions.
 pub(super) struct Python {
@@ -37,6 +38,8 @@ pub(super) struct Python {
     /// The other servers, if there are any.
     hub: Option<Hub>,
     llm: Option<Llm>,
+    has_shell: bool,
+    skills: Vec<Skill>,
     approvals: ApprovalQueue,
     pub(super) parked: ParkedRuns,
     facts: OnceCell<Facts>,
@@ -96,6 +99,7 @@ impl PythonSession {
 /// The code that a client wants to run.
 pub(super) struct Job {
     pub(super) code: String,
+    pub(super) runner: Runner,
     pub(super) timeout: Option<Duration>,
 }
 
@@ -135,7 +139,7 @@ pub(super) enum Step {
 
 impl Python {
     pub(super) fn new(settings: Settings) -> Result<Self> {
-        let Settings { sandboxes, bounds, store, hub, llm, on_call } = settings;
+        let Settings { sandboxes, bounds, store, hub, llm, shell, skills, on_call } = settings;
         let approvals = ApprovalQueue::default();
         let hub = hub.map(|builder| {
             let recording = approvals.clone();
@@ -156,6 +160,8 @@ impl Python {
             made: OnceCell::new(),
             hub: hub.transpose()?,
             llm,
+            has_shell: shell,
+            skills,
             approvals,
             parked,
             facts: OnceCell::new(),
@@ -188,9 +194,25 @@ impl Python {
             is_destructive: abilities.writes || !servers.is_empty(),
             is_open: abilities.network || !servers.is_empty() || self.llm.is_some(),
             has_llm: self.llm.is_some(),
+            has_shell: self.has_shell,
+            skills: self
+                .skills
+                .iter()
+                .map(|skill| (skill.name.clone(), skill.description.clone()))
+                .collect(),
             access: abilities.access,
             servers,
         }
+    }
+
+    /// Whether clients may run commands of the shell by a tool.
+    pub(super) fn has_shell(&self) -> bool {
+        self.has_shell
+    }
+
+    /// The skills that clients may use.
+    pub(super) fn skills(&self) -> &[Skill] {
+        &self.skills
     }
 
     pub(super) fn bounds(&self) -> &Bounds {

@@ -12,7 +12,7 @@ use super::approvals::{Call, Calls};
 use super::arguments;
 use super::outputs::{Data, Output};
 use super::python::{PythonSession, Ran};
-use super::tools::RUN_PYTHON;
+use super::tools::Runner;
 use isolet_service::core::in_options;
 
 /// The most images in a result. Further ones are resources.
@@ -33,17 +33,17 @@ pub(super) fn refusal(reason: &str) -> CallToolResult {
 }
 
 /// Returns the result of a run, whose parts have at most `max_chars` characters each. `ignored`
-/// are the arguments that are none of the `known` ones.
+/// are the arguments that the tool does not have.
 pub(super) fn of_run(
     ran: &Ran,
     ignored: &[String],
-    known: &[&str],
+    runner: Runner,
     max_chars: usize,
 ) -> CallToolResult {
     let handle = ran.execution.session_alive().then(|| ran.in_use.handle());
     let mut parts = Parts::new(ran.in_use.session(), handle, max_chars);
     let execution = &ran.execution;
-    let ending = Ending::of(execution);
+    let ending = Ending::of(execution, runner);
     let stdout = parts.text("stdout", execution.stdout());
     let stderr = parts.text("stderr", execution.stderr());
     let repr = execution.repr().filter(|repr| *repr != "None");
@@ -75,9 +75,13 @@ pub(super) fn of_run(
         add(&mut text, "calls already made: ", &calls_in_words(&ran.calls));
     }
     if text.is_empty() && images.is_empty() {
-        text.push_str("The code ran and has no output.");
+        text.push_str(match runner {
+            Runner::Python => "The code ran and has no output.",
+            Runner::Shell => "The command ran and has no output.",
+            Runner::Skill => "The script ran and has no output.",
+        });
     }
-    let remark = arguments::remark(RUN_PYTHON, ignored, known);
+    let remark = arguments::remark(runner.name(), ignored, runner.params());
     add(&mut text, "", remark.as_deref().unwrap_or_default());
     match handle {
         Some(handle) => {
@@ -130,6 +134,24 @@ pub(super) fn of_run(
     result
 }
 
+/// Returns the structured content of a text that no code has made.
+pub(super) fn of_text(text: &str) -> Json {
+    json!({
+        "status": "ok",
+        "session": null,
+        "value": null,
+        "repr": null,
+        "stdout": text,
+        "stderr": "",
+        "error": null,
+        "truncated": {},
+        "calls": [],
+        "images": 0,
+        "files": [],
+        "ms": 0,
+    })
+}
+
 fn call(call: &Call) -> Json {
     let Call { tool, status, count, milliseconds } = call;
     json!({"tool": tool, "status": status, "count": count, "ms": milliseconds})
@@ -164,7 +186,7 @@ struct Ending {
 }
 
 impl Ending {
-    fn of(execution: &Execution) -> Self {
+    fn of(execution: &Execution, runner: Runner) -> Self {
         let ok = |remark| Self { status: "ok", error: None, remark };
         match execution.outcome() {
             Outcome::Completed(_) | Outcome::Submitted(_) => {
@@ -173,6 +195,10 @@ impl Ending {
             }
             Outcome::Raised(exception) => {
                 Self { status: "error", error: Some(exception.clone()), remark: String::new() }
+            }
+            Outcome::Exited(0) if runner != Runner::Python => ok(String::new()),
+            Outcome::Exited(code) if runner != Runner::Python => {
+                Self { status: "error", error: None, remark: format!("exit status: {code}") }
             }
             Outcome::Exited(0) => ok("The code called sys.exit().".to_owned()),
             Outcome::Exited(code) => Self {

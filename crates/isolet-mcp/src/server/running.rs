@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use isolet::{Cell, Execution, InterruptHandle, Syntax};
+use isolet::{Cell, Execution, InterruptHandle};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
@@ -47,8 +47,8 @@ impl Running {
         job: Job,
     ) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        let mut cell = Cell::new(job.code).syntax(Syntax::Ipython).allow_return().chart_pictures();
-        cell = cell.interrupt_flag(Arc::clone(&flag));
+        let mut cell = Cell::new(job.code).syntax(job.runner.syntax());
+        cell = cell.allow_return().chart_pictures().interrupt_flag(Arc::clone(&flag));
         if let Some(timeout) = job.timeout {
             cell = cell.timeout(timeout);
         }

@@ -12,6 +12,7 @@ use isolet::blocking::Session;
 use isolet::profile::copied_files::CopiedFiles;
 use isolet::{Limits, Sandbox, SandboxBuilder};
 
+use isolet_support::skills::Skill;
 use isolet_support::socket::Address;
 
 /// The settings of a server.
@@ -27,6 +28,11 @@ pub struct Settings {
     pub hub: Option<HubBuilder>,
     /// The language model that the code may ask.
     pub llm: Option<Llm>,
+    /// Whether clients get the tool `run_shell`. Code that runs commands has the shell anyway.
+    pub shell: bool,
+    /// The skills that clients may use by the tool `run_skill`. The guest sees each at
+    /// `/skills/NAME`.
+    pub skills: Vec<Skill>,
     /// Receives a record of each call of another server's tool.
     pub on_call: Option<OnCall>,
 }
@@ -143,6 +149,7 @@ mod tests {
 
     use super::*;
     use crate::server::python::{Job, Python};
+    use crate::server::tools::Runner;
 
     /// Sandboxes that cannot be made, and how often that was tried.
     struct Broken(Arc<AtomicU32>);
@@ -181,13 +188,21 @@ mod tests {
         };
         let tried = Arc::<AtomicU32>::default();
         let sandboxes = Box::new(Broken(Arc::clone(&tried)));
-        let settings =
-            Settings { sandboxes, bounds, store: None, hub: None, llm: None, on_call: None };
+        let settings = Settings {
+            sandboxes,
+            bounds,
+            store: None,
+            hub: None,
+            llm: None,
+            shell: false,
+            skills: Vec::new(),
+            on_call: None,
+        };
         let python = Arc::new(Python::new(settings).unwrap());
         let facts = python.facts().await;
         assert_eq!((facts.timeout, facts.is_destructive), (Duration::from_secs(7), true));
         for expected in ["there is no disk (0)", "there is no disk (1)"] {
-            let job = Job { code: "1".to_owned(), timeout: None };
+            let job = Job { code: "1".to_owned(), runner: Runner::Python, timeout: None };
             let begun = python.begin("me", None, job, &CancellationToken::new()).await;
             assert_eq!(begun.err().unwrap(), expected);
         }

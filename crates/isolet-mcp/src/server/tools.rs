@@ -7,10 +7,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use isolet::Syntax;
 use rmcp::model::{JsonObject, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
 
 pub(super) const RUN_PYTHON: &str = "run_python";
+pub(super) const RUN_SHELL: &str = "run_shell";
+pub(super) const RUN_SKILL: &str = "run_skill";
 pub(super) const CLOSE_SESSION: &str = "close_session";
 pub(super) const SEARCH_TOOLS: &str = "search_tools";
 
@@ -28,7 +31,51 @@ pub(super) const NUMPY: &str = " numpy's integers have 64 bits, but arrays of in
      nonzero, where, searchsorted, factorize) have 32: use .astype('int64') before multiplying \
      them.";
 
+/// A tool that runs code in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Runner {
+    Python,
+    Shell,
+    Skill,
+}
+
+impl Runner {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Python => RUN_PYTHON,
+            Self::Shell => RUN_SHELL,
+            Self::Skill => RUN_SKILL,
+        }
+    }
+
+    /// The name of the parameter that has the code, and what it is.
+    pub(super) fn code(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Python => ("code", ", the code to run"),
+            Self::Shell => ("command", ", the command to run"),
+            Self::Skill => ("script", ", the script to run"),
+        }
+    }
+
+    /// The names of all parameters.
+    pub(super) fn params(self) -> &'static [&'static str] {
+        match self {
+            Self::Python => &["code", "session", "timeout"],
+            Self::Shell => &["command", "session", "timeout"],
+            Self::Skill => &["skill", "script", "arguments", "file", "session", "timeout"],
+        }
+    }
+
+    pub(super) fn syntax(self) -> Syntax {
+        match self {
+            Self::Python => Syntax::Ipython,
+            Self::Shell | Self::Skill => Syntax::Shell,
+        }
+    }
+}
+
 /// The facts about this server in the definitions of its tools.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Facts {
     pub(super) timeout: Duration,
     pub(super) session_ttl: Duration,
@@ -48,6 +95,10 @@ pub(super) struct Facts {
     pub(super) is_open: bool,
     /// `true` if the code may ask a language model.
     pub(super) has_llm: bool,
+    /// `true` if clients may run commands of the shell by a tool.
+    pub(super) has_shell: bool,
+    /// The skills whose scripts clients may run, each as its name and description.
+    pub(super) skills: Vec<(String, String)>,
     /// The servers whose tools it may call.
     pub(super) servers: Vec<ServerFacts>,
 }
@@ -64,6 +115,12 @@ pub(super) struct ServerFacts {
 pub(super) fn all(facts: &Facts) -> Vec<Tool> {
     // In the order of their names.
     let mut tools = vec![close_session(), run_python(facts)];
+    if facts.has_shell {
+        tools.push(run_shell(facts));
+    }
+    if !facts.skills.is_empty() {
+        tools.push(run_skill(facts));
+    }
     if !facts.servers.is_empty() {
         tools.push(search_tools());
     }
@@ -78,18 +135,92 @@ fn run_python(facts: &Facts) -> Tool {
         .destructive(facts.is_destructive)
         .idempotent(false)
         .open_world(facts.is_open);
-    Tool::new(RUN_PYTHON, description(facts), object(run_input(facts)))
+    let input = run_input(Runner::Python, "The Python code to run.", facts);
+    Tool::new(RUN_PYTHON, description(facts), object(input))
         .with_title("Run Python")
         .with_raw_output_schema(object(run_output()))
         .with_annotations(annotations)
         .with_meta(meta)
 }
 
+fn run_shell(facts: &Facts) -> Tool {
+    let annotations = ToolAnnotations::with_title("Run a command of the shell")
+        .read_only(false)
+        .destructive(facts.is_destructive)
+        .idempotent(false)
+        .open_world(facts.is_open);
+    let input = run_input(Runner::Shell, "The script to run, as for bash -c.", facts);
+    let mut meta = MetaObject::new();
+    meta.insert(MAX_RESULT_KEY.to_owned(), (facts.result_chars * 3).min(500_000).into());
+    Tool::new(RUN_SHELL, SHELL, object(input))
+        .with_title("Run a command of the shell")
+        .with_raw_output_schema(object(run_output()))
+        .with_annotations(annotations)
+        .with_meta(meta)
+}
+
+fn run_skill(facts: &Facts) -> Tool {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let Json::Object(mut input) = run_input(Runner::Skill, "A script of the skill.", facts) else {
+        return Tool::new(RUN_SKILL, "", Arc::default());
+    };
+    if let Some(properties) = input.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.insert("skill".to_owned(), text("The name of the skill."));
+        let arguments = "The script's arguments, as on a command line of bash.";
+        properties.insert("arguments".to_owned(), text(arguments));
+        properties.insert("file".to_owned(), text("Instead of `script`: a text to read."));
+    }
+    input.insert("required".to_owned(), json!(["skill"]));
+    let annotations = ToolAnnotations::with_title("Use a skill")
+        .read_only(false)
+        .destructive(facts.is_destructive)
+        .idempotent(false)
+        .open_world(facts.is_open);
+    Tool::new(RUN_SKILL, about_skills(&facts.skills), Arc::new(input))
+        .with_title("Use a skill")
+        .with_raw_output_schema(object(run_output()))
+        .with_annotations(annotations)
+}
+
+/// Describes the skills, within a budget: the descriptions whole if they fit, else their
+/// beginnings, else the names only.
+fn about_skills(skills: &[(String, String)]) -> String {
+    let begun = "Skills: instructions and scripts for certain tasks. Read a skill's instructions \
+                 first: call with `skill` alone. `script` with `arguments` then runs one of its \
+                 scripts in a session, like run_python; the skill's files are in /skills/NAME, \
+                 read only. The skills:";
+    let lists = [usize::MAX, SHORT_DESCRIPTION, 0].into_iter().map(|most| {
+        let mut list = String::new();
+        for (name, description) in skills {
+            list.extend(["\n- ", name]);
+            let shown: String = description.chars().take(most).collect();
+            if !shown.is_empty() {
+                list.extend([": ", &shown.replace('\n', " ")]);
+                list.push_str(if shown.len() < description.len() { "..." } else { "" });
+            }
+        }
+        list
+    });
+    let mut fitting = lists.filter(|list| list.len() <= SKILL_CHARS);
+    let list = fitting.next().unwrap_or_else(|| format!("\n{} skills", skills.len()));
+    format!("{begun}{list}")
+}
+
+/// The most characters of the description that names skills, and of one of them if not all fit.
+const SKILL_CHARS: usize = 12_000;
+const SHORT_DESCRIPTION: usize = 150;
+
+/// The description of `run_shell`.
+const SHELL: &str = "Runs a script of bash in a sandbox, on the files of run_python and in the \
+     same sessions: `session` goes on with directory, variables and files. It has about a hundred \
+     commands (grep, sed, awk, jq, find, sort, xargs, tar and others) and python3, and starts no \
+     process: git, gcc and the like are not there.";
+
 fn description(facts: &Facts) -> String {
     let mut text = format!(
         "Runs Python code in a sandbox: full CPython 3.14 with its standard library. The value of \
          the last expression is the result, as in a notebook; print() works, and so do top-level \
-         await and return, and %commands of IPython; there is no shell for `!`. Every call starts \
+         await and return, %commands of IPython, and `!command` of a shell. Every call starts \
          a fresh session, unless `session` names an earlier one: then variables, imports and files \
          are still there. {} Pictures (matplotlib, display()) come back as images.",
         end_of_sessions(facts),
@@ -195,7 +326,7 @@ fn search_tools() -> Tool {
     .with_annotations(annotations)
 }
 
-fn run_input(facts: &Facts) -> Json {
+fn run_input(runner: Runner, code: &str, facts: &Facts) -> Json {
     let most = in_words(facts.timeout).map_or_else(
         || "no limit unless you give one".to_owned(),
         |time| format!("at most {time}, which is also the default"),
@@ -203,7 +334,7 @@ fn run_input(facts: &Facts) -> Json {
     json!({
         "type": "object",
         "properties": {
-            "code": {"type": "string", "description": "The Python code to run."},
+            runner.code().0: {"type": "string", "description": code},
             "session": {
                 "type": "string",
                 "description": "The `session` of an earlier result, to go on with its variables.",
@@ -216,7 +347,7 @@ fn run_input(facts: &Facts) -> Json {
                 ),
             },
         },
-        "required": ["code"],
+        "required": [runner.code().0],
     })
 }
 
@@ -290,7 +421,7 @@ fn run_output() -> Json {
             "ignored": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "The arguments of the call that run_python does not have.",
+                "description": "The arguments of the call that the tool does not have.",
             },
         },
         "required": [
@@ -320,14 +451,10 @@ fn close_session() -> Tool {
         .destructive(true)
         .idempotent(true)
         .open_world(false);
-    Tool::new(
-        CLOSE_SESSION,
-        "Ends a session of run_python and forgets its variables and files.",
-        object(input),
-    )
-    .with_title("Close a Python session")
-    .with_raw_output_schema(object(output))
-    .with_annotations(annotations)
+    Tool::new(CLOSE_SESSION, "Ends a session and forgets its variables and files.", object(input))
+        .with_title("Close a Python session")
+        .with_raw_output_schema(object(output))
+        .with_annotations(annotations)
 }
 
 fn object(schema: Json) -> Arc<JsonObject> {

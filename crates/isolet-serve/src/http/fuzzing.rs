@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::batch::{Arrived, split};
 use super::body::{self, JsonBody};
 use super::credentials::Credentials;
-use super::e2b::{connect, contexts, control, execute, files};
+use super::e2b::{connect, contexts, control, execute, files, processes};
 use super::openenv;
 use super::problem::Problem;
 use super::runs::{RunOnceRequest, RunRequest, ToolResult};
@@ -63,6 +63,8 @@ fn whole(data: &[u8]) {
     each::<control::SandboxChange>(&value, data.len());
     each::<execute::CellRequest>(&value, data.len());
     each::<contexts::ContextRequest>(&value, data.len());
+    each::<processes::StartRequest>(&value, data.len());
+    each::<processes::SelectRequest>(&value, data.len());
     let failures = [Policy::read(value.clone()).err(), RunOptions::read(value).err()];
     for failure in failures.into_iter().flatten() {
         assert!(failure.message.contains(" is invalid: ") || failure.message.contains(" are "));

@@ -114,7 +114,7 @@ async fn run_cell(
         syntax: Syntax::Ipython,
         ..RunOptions::default()
     };
-    let run = Run { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
+    let run = Run { code: wanted.generated_code.clone(), inputs: Vec::new(), options, input: None };
     let execution = node.run_in_turn(&session, run).await?;
     let mut output = output(&wanted, &execution, Kind::Cell);
     output["new_session_created"] = (is_new || execution.session_ended).into();
@@ -135,7 +135,7 @@ async fn run_program(
         program: true,
         ..RunOptions::default()
     };
-    let run = Run { code: wanted.generated_code.clone(), inputs: Vec::new(), options };
+    let run = Run { code: wanted.generated_code.clone(), inputs: Vec::new(), options, input: None };
     let ran = node.run(session.used(), run).await;
     session.end().await;
     Ok(output(&wanted, &ran?, Kind::Program))

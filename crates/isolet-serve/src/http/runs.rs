@@ -93,14 +93,16 @@ run_requests! {
     /// are deleted.
     #[serde(default)]
     program: bool,
+    /// The working directory. Later runs keep it; a program of the shell has it for itself.
+    working_directory: Option<String>,
     /// A program's variables stay in the session.
     #[serde(default)]
     keep_variables: bool,
     /// A `return` at the top level ends the code, with its value.
     #[serde(default)]
     allow_return: bool,
-    /// How the code is read: `python`, `command` as by `python -c`, or `ipython`, with its
-    /// commands.
+    /// How the code is read: `python`, `command` as by `python -c`, `ipython`, with its commands,
+    /// or `shell`, as by bash.
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     syntax: Option<Syntax>,
@@ -121,6 +123,7 @@ impl RunRequest {
             stdin,
             argv,
             name,
+            working_directory,
             program,
             keep_variables,
             allow_return,
@@ -134,6 +137,7 @@ impl RunRequest {
             stdin,
             argv,
             name,
+            working_directory,
             program,
             keep_variables,
             allow_return,
@@ -141,7 +145,7 @@ impl RunRequest {
             chart_pictures,
             syntax: syntax.unwrap_or_default(),
         };
-        Ok(Run { code, inputs: variables(inputs)?, options })
+        Ok(Run { code, inputs: variables(inputs)?, options, input: None })
     }
 }
 

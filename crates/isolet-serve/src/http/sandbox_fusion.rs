@@ -127,7 +127,7 @@ async fn run_code(
             program: true,
             ..RunOptions::default()
         };
-        let run = Run { code: program.code, inputs: Vec::new(), options };
+        let run = Run { code: program.code, inputs: Vec::new(), options, input: None };
         let result = CommandResult::of(&node.run(session.used(), run).await?);
         let files = fetch(&node, session.used(), &program.fetch_files).await?;
         Ok::<_, Refusal>((result, files))
@@ -178,7 +178,7 @@ async fn run_jupyter(
                 syntax: Syntax::Ipython,
                 ..RunOptions::default()
             };
-            let run = Run { code: code.clone(), inputs: Vec::new(), options };
+            let run = Run { code: code.clone(), inputs: Vec::new(), options, input: None };
             let execution = node.run(session.used(), run).await?;
             let shown = cell(&execution);
             length += shown.to_string().len() as u64;

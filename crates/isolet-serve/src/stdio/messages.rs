@@ -219,6 +219,7 @@ fn command(
                 code: rest.text("CODE")?,
                 inputs: rest.variables("INPUTS")?,
                 options: rest.last(RunOptions::read)?,
+                input: None,
             },
             listener: Arc::new(RunListener { client: Arc::clone(client), session, run: number }),
             reply: client.answers(number),

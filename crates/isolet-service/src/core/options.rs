@@ -12,6 +12,8 @@ pub struct Run {
     /// Variables to set before the run.
     pub inputs: Vec<(String, Value)>,
     pub options: RunOptions,
+    /// Standard input that comes while the code runs, instead of that of the options.
+    pub input: Option<Stdin>,
 }
 
 /// The options of a run, as `docs/reference/protocol.md` describes them.
@@ -26,6 +28,7 @@ pub struct RunOptions {
     pub stdin: Option<Input>,
     pub argv: Option<Vec<String>>,
     pub name: Option<String>,
+    pub working_directory: Option<String>,
     pub program: bool,
     pub keep_variables: bool,
     pub allow_return: bool,
@@ -56,13 +59,14 @@ impl RunOptions {
 impl Run {
     /// Converts to the library's type.
     pub(crate) fn cell(self) -> Result<Cell, Failure> {
-        let Self { code, inputs, options } = self;
+        let Self { code, inputs, options, input } = self;
         let RunOptions {
             timeout,
             stream: _,
             stdin,
             argv,
             name,
+            working_directory,
             program,
             keep_variables,
             allow_return,
@@ -76,6 +80,9 @@ impl Run {
         }
         if let Some(name) = name {
             cell = cell.name(name);
+        }
+        if let Some(directory) = working_directory {
+            cell = cell.working_directory(directory);
         }
         if program {
             cell = cell.program();
@@ -94,6 +101,9 @@ impl Run {
         }
         if let Some(seconds) = timeout {
             cell = cell.timeout(execution::duration("timeout", seconds)?);
+        }
+        if let Some(input) = input {
+            return Ok(cell.stdin(input));
         }
         Ok(match stdin {
             Some(Input::Text(text)) => cell.stdin(Stdin::from_bytes(text)),

@@ -173,6 +173,16 @@ impl Node {
             context.runs += 1;
             context.runs
         };
+        Ok((self.stream_held(session, turn, run).await?, number))
+    }
+
+    /// Runs code in a held session, with the run's events.
+    pub(super) async fn stream_held(
+        self: &Arc<Self>,
+        session: SessionLease,
+        turn: SessionGuard,
+        run: Run,
+    ) -> Result<Streamed, Refusal> {
         let held = self.held(&session, turn)?;
         let Streamed { events, result } = self.stream(session, run).await?;
         let result = Box::pin(async move {
@@ -180,7 +190,7 @@ impl Node {
             held.end();
             result
         });
-        Ok((Streamed { events, result }, number))
+        Ok(Streamed { events, result })
     }
 
     /// Runs code in a held session.

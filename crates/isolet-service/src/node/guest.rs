@@ -136,7 +136,7 @@ impl Node {
         ]);
         let options = RunOptions { name: Some(NAME.to_owned()), ..RunOptions::default() };
         let inputs = vec![("_isolet_call".to_owned(), call)];
-        let run = Run { code: CALL.to_owned(), inputs, options };
+        let run = Run { code: CALL.to_owned(), inputs, options, input: None };
         let execution = self.run(session, run).await?;
         Ok(returned(execution).and_then(|value| {
             isolet::from_value(value).map_err(|error| Raised::internal(error.to_string()))

@@ -6,6 +6,7 @@
 mod admission;
 mod audit;
 mod ceiling;
+mod commands;
 mod config;
 mod contexts;
 mod discretion;
@@ -64,6 +65,7 @@ use isolet::internals::lock;
 
 pub use self::audit::{AuditRecord, Outage, Sink, over_quota};
 pub use self::ceiling::{ImplicitGrants, MOST_SECONDS};
+pub use self::commands::{CommandEnd, CommandEvent, CommandLine, RunningCommand};
 pub use self::config::{Config, Settings};
 pub use self::contexts::{Context, HOME};
 pub use self::discretion::Operator;

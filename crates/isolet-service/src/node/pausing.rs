@@ -167,6 +167,7 @@ impl Node {
             metadata: of.metadata.clone(),
             state: Mutex::new(NodeSessionState::Active { session: copy, _slot: slot }),
             contexts: of.contexts.copy(),
+            commands: super::commands::Commands::default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
             traced,

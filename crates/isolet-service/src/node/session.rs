@@ -7,6 +7,7 @@ use isolet::Value;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::commands::Commands;
 use super::contexts::{Context, Contexts};
 use super::slots::Slot;
 use super::store::Saved;
@@ -30,6 +31,7 @@ pub struct NodeSession {
     pub(crate) metadata: Plain,
     pub(crate) state: Mutex<NodeSessionState>,
     pub(crate) contexts: Contexts,
+    pub(crate) commands: Commands,
     pub(crate) use_so_far: Mutex<Use>,
     /// Cancelled once the session ends.
     pub(crate) ended: CancellationToken,
@@ -70,6 +72,11 @@ impl NodeSession {
     /// Returns the contexts, the oldest first.
     pub fn contexts(&self) -> Vec<Context> {
         self.contexts.all()
+    }
+
+    /// Returns the commands that run or wait for their turn.
+    pub fn commands(&self) -> &Commands {
+        &self.commands
     }
 
     pub fn policy(&self) -> &Policy {

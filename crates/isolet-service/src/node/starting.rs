@@ -92,6 +92,7 @@ impl Node {
             metadata: new.metadata,
             state: Mutex::new(NodeSessionState::Active { session: entry, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
+            commands: super::commands::Commands::default(),
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
             traced,

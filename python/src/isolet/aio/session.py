@@ -93,6 +93,25 @@ class Session(SessionBase):
         """
         return Stream(self._core, code, options.get("inputs"), of_stream(options))
 
+    async def sh(self, script: str, **options: Unpack[RunOptions]) -> Execution:
+        """Runs a script in the session's shell, as bash would, and returns what it did.
+
+        `exit_code` of the result is the script's status, and `ok` whether it is 0. The shell is
+        code of the guest: it starts no process, and works on the guest's files. Scripts share
+        their variables and functions, and with Python the working directory and the environment.
+
+        >>> (await session.sh("ls *.csv | wc -l")).stdout
+
+        Args:
+            script: one or several commands.
+            **options: those of `run`. `inputs` are exported variables, texts or numbers; `argv` is
+                `$1` and so on; `program` gives the script a shell of its own, as `bash -c` does.
+
+        Raises:
+            IsoletError: what `run` raises.
+        """
+        return await self._core.run(script, {**options, "syntax": "shell"})
+
     async def get(self, name: str, default: Any = None) -> Any:
         """Returns a variable as plain data. Works while code runs.
 

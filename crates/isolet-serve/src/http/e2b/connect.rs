@@ -1,5 +1,4 @@
-//! The services of a sandbox in Connect's protocol: the file system, and a process service that
-//! refuses.
+//! A sandbox's file system in Connect's protocol, and what its services share.
 
 use std::sync::Arc;
 
@@ -23,28 +22,25 @@ use isolet_service::node::{Entry, EntryKind, Node, Raised};
 const MAX_DEPTH: u32 = 100;
 
 /// The media types of streams and of their messages.
-const STREAM: &str = "application/connect+json";
-const MESSAGE: &str = "application/json";
+pub(super) const STREAM: &str = "application/connect+json";
+pub(super) const MESSAGE: &str = "application/json";
 
 /// The flag of a stream's last message.
-const END: u8 = 2;
+pub(super) const END: u8 = 2;
 
-const NO_PROCESSES: &str = "a sandbox of isolet runs Python only: it has no processes and no shell";
 const NO_WATCHES: &str = "a sandbox of isolet does not watch files";
 
 type Served = State<Arc<Node>>;
 
 pub(super) fn routes() -> Router<Arc<Node>> {
-    Router::new()
-        .route("/filesystem.Filesystem/{method}", post(file_system))
-        .route("/process.Process/{method}", post(processes))
+    Router::new().route("/filesystem.Filesystem/{method}", post(file_system))
 }
 
 /// A Connect error: its code and message.
-struct RpcError(&'static str, String);
+pub(super) struct RpcError(pub(super) &'static str, pub(super) String);
 
 impl RpcError {
-    fn unimplemented(text: &str) -> Self {
+    pub(super) fn unimplemented(text: &str) -> Self {
         Self("unimplemented", text.to_owned())
     }
 
@@ -60,19 +56,28 @@ impl RpcError {
     }
 
     /// Answers a unary or a streaming call.
-    fn answer(&self, headers: &HeaderMap) -> Response {
+    pub(super) fn answer(&self, headers: &HeaderMap) -> Response {
         let error = json!({"code": self.0, "message": self.1});
         let is_stream = text(headers, CONTENT_TYPE.as_str()).is_some_and(|kind| kind == STREAM);
         if !is_stream {
             return (self.status(), DialectJson(error)).into_response();
         }
-        let message = json!({"error": error}).to_string();
-        let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
-        let frame = [&[END], &length.to_be_bytes()[..], message.as_bytes()].concat();
-        let mut response = Response::new(Body::from(frame));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
-        response
+        streamed(Body::from(frame(END, &json!({"error": error}))))
     }
+}
+
+/// A message of a stream.
+pub(super) fn frame(flag: u8, message: &AnyJson) -> Vec<u8> {
+    let message = message.to_string();
+    let length = u32::try_from(message.len()).unwrap_or(u32::MAX);
+    [&[flag], &length.to_be_bytes()[..], message.as_bytes()].concat()
+}
+
+/// The answer to a streaming call.
+pub(super) fn streamed(body: Body) -> Response {
+    let mut response = Response::new(body);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
+    response
 }
 
 impl From<Raised> for RpcError {
@@ -95,10 +100,6 @@ pub(in crate::http) struct FileSystemRequest {
     depth: Option<u32>,
     source: String,
     destination: String,
-}
-
-async fn processes(headers: HeaderMap) -> Response {
-    RpcError::unimplemented(NO_PROCESSES).answer(&headers)
 }
 
 async fn file_system(

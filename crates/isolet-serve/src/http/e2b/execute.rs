@@ -77,7 +77,7 @@ async fn run(
         table_data: true,
         ..RunOptions::default()
     };
-    let run = Run { code, inputs: Vec::new(), options };
+    let run = Run { code, inputs: Vec::new(), options, input: None };
     let environ = wanted.env_vars.unwrap_or_default().into_iter().collect();
     let context = wanted.context_id.as_deref();
     let streamed = node.stream_in(session, turn, context, environ, run).await;

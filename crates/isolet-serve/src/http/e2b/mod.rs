@@ -7,6 +7,7 @@ pub(super) mod control;
 pub(super) mod execute;
 pub(super) mod files;
 mod pip;
+pub(super) mod processes;
 mod results;
 mod snapshots;
 
@@ -43,6 +44,7 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .merge(contexts::routes())
         .merge(files::routes())
         .merge(connect::routes())
+        .merge(processes::routes())
 }
 
 /// A failed request, in E2B's form.

@@ -92,7 +92,7 @@ impl Interpreter {
         let Some(session) = &self.session else { return Ok(()) };
         let (code, name) = self.helpers;
         let options = RunOptions { name: Some(name.to_owned()), ..RunOptions::default() };
-        let run = Run { code: code.to_owned(), inputs: Vec::new(), options };
+        let run = Run { code: code.to_owned(), inputs: Vec::new(), options, input: None };
         self.node.run(session.used(), run).await?;
         self.keep().await;
         Ok(())
@@ -117,7 +117,7 @@ impl Interpreter {
         self.is_used = true;
         let options =
             RunOptions { timeout: seconds, syntax: Syntax::Ipython, ..RunOptions::default() };
-        self.evaluate(Run { code, inputs: Vec::new(), options }).await
+        self.evaluate(Run { code, inputs: Vec::new(), options, input: None }).await
     }
 
     /// Runs code in the current session.

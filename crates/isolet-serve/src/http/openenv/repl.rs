@@ -241,7 +241,7 @@ async fn evaluated(
     code: &str,
     inputs: Vec<(String, Value)>,
 ) -> Result<Option<String>, Failed> {
-    let run = Run { code: code.to_owned(), inputs, options: RunOptions::default() };
+    let run = Run { code: code.to_owned(), inputs, options: RunOptions::default(), input: None };
     let execution = interpreter.evaluate(run).await?;
     Ok(execution.value().and_then(Value::as_str).map(str::to_owned))
 }

@@ -1,32 +1,27 @@
-"""Commands of IPython that a shell would carry out, and those that install packages."""
+"""Commands of IPython that a shell carries out, and those that install packages."""
 
 import re
 import shlex
 import sys
 
 import _isolet_packages as packages
-from _isolet_shell import SList, UsageError, magic, shell
+import _isolet_shell_commands as commands
+import _isolet_shell as system_shell
+from _isolet_interactive_shell import SList, magic, shell
 
-NO_SHELL = "there is no shell here, only Python"
-FILES = "open(), pathlib and shutil read, write and move files"
 PIP = re.compile(
     r"(?:(?:uv )?pip3?|conda|mamba|micromamba|(?:python3?|\{sys\.executable\}|\S*/python\S*)"
     r" +-m +pip)(?: +(?P<verb>[a-z]+)(?P<rest>.*))?$"
 )
 REQUIREMENT = re.compile(r"([A-Za-z0-9][\w.-]*)(?:\[[^\]]*\])?\s*(?:[<>=!~;@].*)?$")
 WITH_VALUE = ("-i", "--index-url", "--extra-index-url", "-c", "--constraint", "-f", "-t", "-n")
-NAMES = (
-    *("bash", "sh", "script", "perl", "ruby", "pypy", "python", "python2", "python3", "cmd"),
+# Those that read a script, and those that are a command of the shell by themselves.
+SHELLS = ("bash", "sh")
+PROGRAMS = ("python", "python3", "perl", "ruby", "pypy", "python2")
+COMMANDS = (
     *("ls", "cat", "cp", "mv", "rm", "mkdir", "rmdir", "ll", "lf", "ldir", "man", "less", "more"),
 )
-
-
-def refusing(name):
-    def refuse(line, cell=None):
-        sign = "%" if cell is None else "%%"
-        raise UsageError(f"`{sign}{name}`: {NO_SHELL}; {FILES}")
-
-    return refuse
+LISTINGS = {"ll": "ls -l", "lf": "ls -l", "ldir": "ls -ld */", "less": "cat", "more": "cat"}
 
 
 def told(text):
@@ -34,23 +29,50 @@ def told(text):
 
 
 def system(line):
-    """Says what became of a command of a shell: nothing, unless it installs packages."""
+    """Runs a command of a shell, or says what becomes of packages."""
     line = line.strip()
-    shell.user_ns["_exit_code"] = 0
     found = PIP.match(line)
     if found is not None:
         shell.user_ns["_exit_code"] = pip(f"!{line}", found["verb"], found["rest"] or "")
-    elif line:
-        shell.user_ns["_exit_code"] = 127
-        told(f"`!{line}`: {NO_SHELL}; {FILES}")
+    else:
+        shell.user_ns["_exit_code"] = system_shell.run(line)
+
+
+def output_of(script):
+    """Runs a script and returns what it prints; its errors go where the cell's do."""
+    status, out = system_shell.output_of(script)
+    shell.user_ns["_exit_code"] = status
+    return out
 
 
 @magic("system", "sx", "!", kind="line_cell")
 def sx(line, cell=None):
-    """Runs a command of a shell."""
-    for one in [line, *(cell or "").splitlines()]:
-        system(one)
-    return SList()
+    """Runs a command of a shell, and returns the lines that it prints."""
+    return SList(output_of("\n".join([line, cell or ""])).splitlines())
+
+
+def running(name):
+    """A command that runs as it is, with the arguments of its line, and reads its cell."""
+
+    def run(line, cell=None):
+        stdin = (cell or "").encode()
+        if name in SHELLS and cell is not None:
+            status = system_shell.run(cell, shlex.split(line), name)
+        else:
+            reads = " -" if name in PROGRAMS and cell else ""
+            status = system_shell.run(f"{LISTINGS.get(name, name)} {line}{reads}", stdin=stdin)
+        shell.user_ns["_exit_code"] = status
+
+    return run
+
+
+@magic("script", kind="cell")
+def script(line, cell):
+    """Runs a cell by a program."""
+    shell.user_ns["_exit_code"] = system_shell.run(line, stdin=cell.encode())
+
+
+NAMES = {name: running(name) for name in (*SHELLS, *PROGRAMS, *COMMANDS)}
 
 
 @magic("pip", "conda", "mamba", "micromamba", "uv")
@@ -113,3 +135,12 @@ def is_loaded(name, metadata):
         except metadata.PackageNotFoundError:
             return False
     return True
+
+
+def pip_command(arguments):
+    """`pip`, as a command of the shell."""
+    verb, rest = (arguments or [""])[0], shlex.join(arguments[1:])
+    return pip(shlex.join(["pip", *arguments]), verb, rest)
+
+
+commands.OURS.update(dict.fromkeys(("pip", "pip3"), pip_command))

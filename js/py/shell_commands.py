@@ -1,0 +1,245 @@
+"""The commands that the shell has from Python: `python`, `pip`, and the session's tools."""
+
+import builtins
+import contextlib
+import io
+import os
+import sys
+import traceback
+import types
+
+import _isolet_programs as programs
+
+VERSION = "Python {}.{}.{}".format(*sys.version_info[:3])
+WITH_VALUE = ("-W", "-X")  # options of python that take a value
+SYSTEM = "/lib/"  # where the standard library and packages are
+ALONE = "bBdEiIOPqsSuvx"  # those that take none and change nothing here
+
+
+class Usage(Exception):
+    """Options that there are not."""
+
+
+def carry_out(call, stdin):
+    """The status and the output of a command that the shell has asked for; its input is a file."""
+    command = OURS.get(call["name"].removeprefix("/usr/bin/").removeprefix("/bin/"))
+    if command is None:
+        return 127, b"", f"bash: {call['name']}: command not found\n".encode()
+    with Streams(stdin) as streams, place(call["cwd"], call["env"]):
+        status = command(call["args"])
+    return status, streams.out, streams.err
+
+
+class Input(io.BufferedReader):
+    """What is there already, and then what `more` returns."""
+
+    def __init__(self, begun, more):
+        super().__init__(RawInput(begun, more))
+
+
+class RawInput(io.RawIOBase):
+    def __init__(self, begun, more):
+        self.left, self.more = begun, more
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        piece = self.left or self.more()
+        count = min(len(piece), len(buffer))
+        buffer[:count] = piece[:count]
+        self.left = piece[count:]
+        return count
+
+
+class Buffer(io.BytesIO):
+    """Has its contents even when a program has closed it."""
+
+    contents = b""
+
+    def close(self):
+        if not self.closed:
+            self.contents = self.getvalue()
+        super().close()
+
+
+class Streams:
+    """Standard streams of a command's own."""
+
+    NAMES = ("stdin", "stdout", "stderr")
+
+    def __init__(self, stdin):
+        self.buffers = [stdin, Buffer(), Buffer()]
+
+    def __enter__(self):
+        self.kept = [getattr(sys, name) for name in self.NAMES]
+        for name, buffer in zip(self.NAMES, self.buffers):
+            how = "backslashreplace" if name == "stderr" else "surrogateescape"
+            stream = io.TextIOWrapper(buffer, "utf-8", how, write_through=True)
+            stream.mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, stream)
+        self.own = [getattr(sys, name) for name in self.NAMES]
+        return self
+
+    def __exit__(self, *_):
+        for stream in self.own[1:]:
+            with contextlib.suppress(ValueError):  # the program has closed it
+                stream.flush()
+        for name, stream in zip(self.NAMES, self.kept):
+            setattr(sys, name, stream)
+        for buffer in self.buffers[1:]:
+            buffer.close()
+        self.out, self.err = (buffer.contents for buffer in self.buffers[1:])
+
+
+@contextlib.contextmanager
+def place(directory, variables):
+    """The directory and the environment of a command."""
+    before, environment = os.getcwd(), dict(os.environ)
+    os.chdir(directory)
+    set_environment(variables)
+    try:
+        yield
+    finally:
+        set_environment(environment)
+        with contextlib.suppress(OSError):  # the command may have removed it
+            os.chdir(before)
+
+
+def set_environment(variables):
+    for name in set(os.environ) - set(variables):
+        del os.environ[name]
+    for name, value in variables.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
+def python(arguments):
+    """Runs a program as `python` does: code, a module, a file, or what it reads."""
+    try:
+        kind, what, rest = parsed(arguments)
+    except Usage as error:
+        print(error, file=sys.stderr)
+        return 2
+    if kind == "version":
+        print(VERSION)
+        return 0
+    return Program(kind, what, rest).run()
+
+
+def parsed(arguments):
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word == "--version" or word.startswith("-V"):
+            return "version", None, []
+        if word == "-":
+            return "input", "-", rest
+        if word == "--":
+            break
+        if not word.startswith("-"):
+            return "file", word, rest
+        letters = word[1:]
+        while letters and letters[0] in ALONE:
+            letters = letters[1:]
+        if letters[:1] in ("c", "m"):
+            what = letters[1:] or (rest.pop(0) if rest else None)
+            if what is None:
+                raise Usage(f"Argument expected for the -{letters[0]} option")
+            return {"c": "code", "m": "module"}[letters[0]], what, rest
+        if f"-{letters[:1]}" in WITH_VALUE:
+            if not letters[1:] and rest:
+                del rest[0]
+        elif letters:
+            raise Usage(f"unknown option {word}")
+    return ("file", rest[0], rest[1:]) if rest else ("input", "", [])
+
+
+class Program:
+    """A program with its own `__main__`, arguments and path."""
+
+    def __init__(self, kind, what, rest):
+        self.kind, self.what, self.rest = kind, what, rest
+
+    def run(self):
+        """Runs it to its end; the status is that of `python`."""
+        kept = sys.argv, sys.path[:], sys.modules.get("__main__")
+        others = take_programs_modules()
+        sys.argv = [{"code": "-c", "module": "-m"}.get(self.kind, self.what), *self.rest]
+        main = types.ModuleType("__main__")
+        main.__builtins__ = builtins
+        sys.modules["__main__"] = main
+        try:
+            self.begin(vars(main))
+            return 0
+        except SystemExit as end:
+            return status_of(end)
+        except Exception as error:
+            show(error)
+            return 1
+        finally:
+            sys.argv, sys.path[:], sys.modules["__main__"] = kept
+            take_programs_modules()
+            sys.modules.update(others)
+
+    def begin(self, namespace):
+        if self.kind == "module":
+            programs.search(os.getcwd())
+            programs.run_module(self.what, namespace)
+            return
+        if self.kind == "file" and os.path.isdir(self.what):
+            programs.run_application(self.what, namespace)
+            return
+        if self.kind == "file":
+            name, source = self.what, self.read()
+            programs.search(os.path.dirname(os.path.abspath(name)))
+            namespace["__file__"] = name
+        else:
+            name = "<string>" if self.kind == "code" else "<stdin>"
+            source = self.what if self.kind == "code" else sys.stdin.buffer.read()
+            programs.search("")
+        exec(compile(source, name, "exec", dont_inherit=True), namespace)
+
+    def read(self):
+        try:
+            with open(self.what, "rb") as file:
+                return file.read()
+        except OSError as error:
+            print(
+                f"python: can't open file {os.path.abspath(self.what)!r}: "
+                f"[Errno {error.errno}] {error.strerror}",
+                file=sys.stderr,
+            )
+            raise SystemExit(2) from None
+
+
+def take_programs_modules():
+    """Removes the modules that programs have beside them, which another program has not."""
+    found = {}
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if name != "__main__" and isinstance(file, str) and not file.startswith(SYSTEM):
+            found[name] = sys.modules.pop(name)
+    return found
+
+
+def status_of(end):
+    if end.code is None or isinstance(end.code, int):
+        return (end.code or 0) & 255
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def show(error):
+    """Prints the traceback from the program's own code on."""
+    frames = error.__traceback__
+    while frames is not None and is_ours(frames.tb_frame):
+        frames = frames.tb_next
+    traceback.print_exception(type(error), error, frames)
+
+
+def is_ours(frame):
+    return frame.f_globals.get("__name__", "").startswith("_isolet")
+
+
+OURS = dict.fromkeys(("python", "python3", f"python3.{sys.version_info[1]}"), python)

@@ -1,0 +1,244 @@
+//! Tests of the shell: what programs start in the place of processes, and what holds inside of it.
+
+use std::time::Duration;
+
+use isolet::{Cell, Limits, Outcome, Permissions, Sandbox, Stdin, Value};
+
+use crate::util::{self, engine, eval, exec, root, sandbox};
+
+/// Runs the recorded cases in the guest, by the program that has recorded them from bash. Those
+/// that differ are known.
+#[tokio::test]
+async fn recorded_cases_are_as_with_bash_but_for_these() {
+    const DIFFERENT: [&str; 3] = ["bzip2 and xz", "hard links", "bc"];
+    let shell = root().join("tests/shell");
+    let permissions =
+        Permissions::none().mount("/shell", isolet::Mount::read_only(shell).unwrap()).unwrap();
+    let limits = Limits::default().max_run_time(Duration::from_mins(2));
+    let sandbox = Sandbox::builder(engine()).permissions(permissions).limits(limits);
+    let mut session = sandbox.build().unwrap().session().await.unwrap();
+    let code = "
+import importlib.util, os
+spec = importlib.util.spec_from_file_location('record', '/shell/record.py')
+record = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(record)
+os.umask(0o022)
+different = []
+for file in sorted(record.CASES.glob('*.txt')):
+    for case in file.read_text().removeprefix('%% case ').split('\\n%% case '):
+        if record.record(case).strip() != case.strip():
+            different.append(case.split('\\n')[0])
+different";
+    let Value::List(found) = eval(&mut session, code).await else { panic!() };
+    let found: Vec<_> = found.iter().filter_map(Value::as_str).collect();
+    assert_eq!(found, DIFFERENT);
+}
+
+#[tokio::test]
+async fn subprocess_gives_output_status_and_errors_as_with_processes() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let code = "
+import os, shutil, subprocess
+from subprocess import PIPE, STDOUT, run
+found = [
+    run(['echo', 'a b', '$HOME'], capture_output=True, text=True).stdout,
+    run('echo out; echo err >&2; exit 3', shell=True, stdout=PIPE, stderr=STDOUT, text=True).stdout,
+    run(['grep', '-c', 'x'], input='x\\ny\\nx\\n', text=True, capture_output=True).stdout,
+    run(['env'], env={'A': '1'}, capture_output=True, text=True).stdout.split()[0],
+    run(['pwd'], cwd='/tmp', capture_output=True, text=True).stdout,
+    run(['false']).returncode, run('nosuch', shell=True, stderr=PIPE).returncode,
+    os.system('exit 3'), os.popen('seq 3 | tac').read(), shutil.which('grep'), shutil.which('gcc'),
+    run(['python3', '-c', 'import sys; print(sys.argv, sys.stdin.read()); sys.exit(4)', 'x'],
+        input=b'in', capture_output=True).stdout.decode(),
+]
+try:
+    run(['nosuch'])
+except FileNotFoundError as error:
+    found.append(str(error))
+try:
+    run('exit 5', shell=True, check=True)
+except subprocess.CalledProcessError as error:
+    found.append(error.returncode)
+with subprocess.Popen('sort', stdin=PIPE, stdout=PIPE, text=True) as started:
+    started.stdin.write('b\\na\\n')
+    started.stdin.close()
+    found.append([started.stdout.readlines(), started.wait()])
+found";
+    let expected = Value::List(vec![
+        "a b $HOME\n".into(),
+        "out\nerr\n".into(),
+        "2\n".into(),
+        "A=1".into(),
+        "/tmp\n".into(),
+        1.into(),
+        127.into(),
+        768.into(),
+        "3\n2\n1\n".into(),
+        "/usr/bin/grep".into(),
+        Value::None,
+        "['-c', 'x'] in\n".into(),
+        "[Errno 2] No such file or directory: 'nosuch'".into(),
+        5.into(),
+        Value::List(vec![Value::List(vec!["a\n".into(), "b\n".into()]), 0.into()]),
+    ]);
+    assert_eq!(eval(&mut session, code).await, expected);
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_end_ends_at_the_deadline() {
+    for command in [
+        "while :; do :; done",
+        "sleep 1000",
+        "while :; do echo y; done | sort",
+        "f() { sleep 0.01; f; }; f",
+    ] {
+        let limits = Limits::default().max_run_time(Duration::from_secs(1));
+        let mut session = sandbox(limits).session().await.unwrap();
+        let code = format!("import os; os.system({command:?})");
+        let ran = session.run(code.as_str()).await.unwrap();
+        assert!(
+            matches!(ran.outcome(), Outcome::Terminated(_) | Outcome::Raised(_)),
+            "{command}: {ran:?}"
+        );
+        assert!(ran.usage().wall_time < Duration::from_secs(4), "{command}: {ran:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_command_keeps_counts_as_the_guest_s_memory() {
+    let limits = Limits::default().max_memory_bytes(256 << 20);
+    let mut session = sandbox(limits).session().await.unwrap();
+    let code = "import os\ntry:\n    os.system('x=$(seq 100000000)')\nexcept MemoryError as error:\n    \
+                print(error)\nos.system('echo on')";
+    let ran = exec(&mut session, code).await;
+    assert_eq!(ran.stdout(), "the shell has no memory left\non\n");
+    assert!(ran.usage().peak_memory_bytes <= 256 << 20);
+}
+
+#[tokio::test]
+async fn cells_of_the_shell_share_state_and_python_s_directory_and_environment() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let first = session.shell("x=7; f() { echo f$x; }; cd /tmp; export A=1; exit 3").await.unwrap();
+    assert_eq!(first.outcome(), &Outcome::Exited(3));
+    let code = "import os; [os.getcwd(), os.environ['A']]";
+    let expected = Value::List(vec!["/tmp".into(), "1".into()]);
+    assert_eq!(eval(&mut session, code).await, expected);
+    exec(&mut session, "os.chdir('/home/user'); os.environ['B'] = '2'; del os.environ['A']").await;
+    let second = session.shell("pwd; echo $A$B; f").await.unwrap();
+    assert_eq!((second.stdout(), second.outcome()), ("/home/user\n2\nf7\n", &Outcome::Exited(0)));
+    // A program has a shell of its own.
+    let own = Cell::shell("echo \"$x$C$1\"; cd /; D=1; read line; echo $line").program();
+    let own = own.argv(["sh", "arg"]).inputs([("C", "c")]).working_directory("/tmp");
+    let own = session.run(own.stdin(Stdin::from_bytes("in\n"))).await.unwrap();
+    assert_eq!(own.stdout(), "carg\nin\n");
+    let last = session.shell("pwd; echo $C$D").await.unwrap();
+    assert_eq!(last.stdout(), "/home/user\n\n");
+}
+
+#[tokio::test]
+async fn a_session_that_was_saved_has_its_shell_s_directory_and_environment() {
+    let sandbox = sandbox(Limits::default());
+    let mut session = sandbox.session().await.unwrap();
+    session.shell("mkdir -p /tmp/a; cd /tmp/a; export A=1").await.unwrap();
+    let file = std::env::temp_dir().join(format!("isolet-shell-saved-{}", std::process::id()));
+    session.save(&file).await.unwrap();
+    let mut restored = sandbox.restore(&file).await.unwrap();
+    std::fs::remove_file(&file).unwrap();
+    for session in [&mut restored, &mut session] {
+        assert_eq!(session.shell("pwd; echo $A").await.unwrap().stdout(), "/tmp/a\n1\n");
+    }
+}
+
+#[tokio::test]
+async fn output_of_a_cell_of_the_shell_is_streamed() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let mut run = session.shell_stream("echo a; echo b >&2; echo c");
+    let mut output = run.take_output().unwrap();
+    let read = async {
+        let mut text = String::new();
+        while let Some(chunk) = output.next().await.map(util::output) {
+            text += &String::from_utf8_lossy(&chunk.bytes);
+        }
+        text
+    };
+    let (text, execution) = tokio::join!(read, run.finish());
+    assert_eq!(text, "a\nb\nc\n");
+    assert_eq!(execution.unwrap().outcome(), &Outcome::Exited(0));
+}
+
+#[tokio::test]
+async fn programs_do_not_see_each_other_s_modules_or_variables() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let script = "mkdir a b; echo 'x=\"a\"' > a/common.py; echo 'x=\"b\"' > b/common.py
+for d in a b; do echo 'import common, sys; print(common.x, len(sys.argv))' > $d/main.py; done
+python3 a/main.py; python3 b/main.py 1; cd a; python3 -m main
+echo 'print(\"y\" in globals())' | python3; python3 -c 'import sys; sys.exit(5)'; echo $?";
+    exec(&mut session, "y = 1").await;
+    let ran = session.shell(script).await.unwrap();
+    assert_eq!(ran.stdout(), "a 1\nb 2\na 1\nFalse\n5\n", "{}", ran.stderr());
+    assert_eq!(eval(&mut session, "import common; common.x").await, "a".into());
+}
+
+#[tokio::test]
+async fn a_time_limit_of_subprocess_ends_a_command_and_the_run_goes_on() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    for command in ["while :; do :; done", "echo a; sleep 1000"] {
+        let code = format!(
+            "import subprocess\ntry:\n    subprocess.run({command:?}, shell=True, timeout=0.2, \
+             stdout=subprocess.PIPE)\nexcept subprocess.TimeoutExpired as error:\n    \
+             found = [error.timeout, error.output]\nfound"
+        );
+        let output = if command.contains("echo") { &b"a\n"[..] } else { b"" };
+        let expected = Value::List(vec![0.2.into(), Value::Bytes(output.to_vec())]);
+        assert_eq!(eval(&mut session, code).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn asyncio_runs_commands_beside_other_tasks() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let code = "
+import asyncio
+from asyncio.subprocess import PIPE
+first = await asyncio.create_subprocess_shell('read x; echo got $x; exit 3', stdin=PIPE, stdout=PIPE)
+second = await asyncio.create_subprocess_exec('sort', '-r', stdin=PIPE, stdout=PIPE)
+outputs = await asyncio.gather(first.communicate(b'a\\n'), second.communicate(b'1\\n2\\n'))
+found = [out.decode() for out, _ in outputs] + [first.returncode, second.returncode]
+endless = await asyncio.create_subprocess_shell('echo begun; sleep 1000', stdout=PIPE)
+found.append((await endless.stdout.readline()).decode())
+try:
+    await asyncio.wait_for(endless.wait(), 0.1)
+except TimeoutError:
+    endless.kill()
+found + [await endless.wait()]";
+    let expected = Value::List(vec![
+        "got a\n".into(),
+        "2\n1\n".into(),
+        3.into(),
+        0.into(),
+        "begun\n".into(),
+        (-9).into(),
+    ]);
+    assert_eq!(eval(&mut session, code).await, expected);
+}
+
+#[tokio::test]
+async fn a_prompt_is_told_whether_a_script_goes_on() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    for (script, goes_on) in [
+        ("ls", false),
+        ("if true; then", true),
+        ("if true; then\necho; fi", false),
+        ("echo 'a", true),
+        ("echo $(ls", true),
+        ("cat <<E\nx", true),
+        ("cat <<E\nx\nE", false),
+        ("echo a \\", true),
+        ("echo a |", true),
+        ("true &&", true),
+        ("x=(1 2", true),
+        ("if true; fi", false),
+    ] {
+        assert_eq!(session.is_incomplete(Cell::shell(script)).await.unwrap(), goes_on, "{script}");
+    }
+}
