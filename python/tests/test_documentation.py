@@ -49,6 +49,7 @@ EXPORTED = {
 ADAPTERS = {
     "adk.py": ["CodeExecutor"],
     "ag2.py": ["CodeEnvironment"],
+    "deepagents.py": ["Backend"],
     "dspy.py": ["Interpreter"],
     "fastmcp.py": ["SandboxProvider"],
     "function_tools.py": ["tool_function"],

@@ -31,7 +31,7 @@ Where to look, by `help(isolet.NAME)`:
     isolet.aio      the same names for asyncio
     isolet.node     sessions on nodes, `isolet serve --listen`, over HTTP
     isolet.dspy, isolet.smolagents, isolet.fastmcp, isolet.pydantic_ai, isolet.langchain,
-    isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv, isolet.ray
+    isolet.deepagents, isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv, isolet.ray
                     adapters, each of which imports its framework
     isolet.function_tools
                     a function for models, for any other framework
@@ -143,6 +143,7 @@ _LAZY = frozenset(
         "ag2",
         "aio",
         "compat",
+        "deepagents",
         "dspy",
         "fastmcp",
         "function_tools",
