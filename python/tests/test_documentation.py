@@ -53,6 +53,7 @@ ADAPTERS = {
     "dspy.py": ["Interpreter"],
     "fastmcp.py": ["SandboxProvider"],
     "function_tools.py": ["tool_function"],
+    "inspect_ai.py": ["Policy", "SandboxEnvironment"],
     "langchain.py": ["CodeInterpreterMiddleware"],
     "openenv.py": ["PyExecutor", "install"],
     "pydantic_ai.py": ["CodeMode"],
