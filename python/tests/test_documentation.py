@@ -55,6 +55,7 @@ ADAPTERS = {
     "function_tools.py": ["tool_function"],
     "inspect_ai.py": ["Policy", "SandboxEnvironment"],
     "langchain.py": ["CodeInterpreterMiddleware"],
+    "openai_agents.py": ["ShellExecutor"],
     "openenv.py": ["PyExecutor", "install"],
     "pydantic_ai.py": ["CodeMode"],
     "ray.py": ["Node", "Pool", "key", "nodes", "start", "stop"],

@@ -31,7 +31,8 @@ Where to look, by `help(isolet.NAME)`:
     isolet.aio      the same names for asyncio
     isolet.node     sessions on nodes, `isolet serve --listen`, over HTTP
     isolet.dspy, isolet.smolagents, isolet.fastmcp, isolet.pydantic_ai, isolet.langchain,
-    isolet.deepagents, isolet.inspect_ai, isolet.adk, isolet.ag2, isolet.rlm, isolet.openenv, isolet.ray
+    isolet.deepagents, isolet.inspect_ai, isolet.openai_agents, isolet.adk, isolet.ag2,
+    isolet.rlm, isolet.openenv, isolet.ray
                     adapters, each of which imports its framework
     isolet.function_tools
                     a function for models, for any other framework
@@ -150,6 +151,7 @@ _LAZY = frozenset(
         "inspect_ai",
         "langchain",
         "node",
+        "openai_agents",
         "openenv",
         "pydantic_ai",
         "ray",
