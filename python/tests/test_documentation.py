@@ -52,7 +52,7 @@ ADAPTERS = {
     "deepagents.py": ["Backend"],
     "dspy.py": ["Interpreter"],
     "fastmcp.py": ["SandboxProvider"],
-    "function_tools.py": ["tool_function"],
+    "function_tools.py": ["shell_function", "tool_function"],
     "inspect_ai.py": ["Policy", "SandboxEnvironment"],
     "langchain.py": ["CodeInterpreterMiddleware"],
     "openai_agents.py": ["ShellExecutor"],

@@ -35,7 +35,7 @@ Where to look, by `help(isolet.NAME)`:
     isolet.rlm, isolet.openenv, isolet.ray
                     adapters, each of which imports its framework
     isolet.function_tools
-                    a function for models, for any other framework
+                    functions for models, for any other framework
     isolet.compat.e2b
                     the interface of E2B's code interpreter
 

@@ -11,7 +11,7 @@ import failing
 import pytest
 
 import isolet.aio
-from isolet.function_tools import tool_function
+from isolet.function_tools import shell_function, tool_function
 
 STUBBORN = "while True:\n  try:\n    while True: pass\n  except BaseException: pass"
 """Code that cannot be interrupted: it ends its interpreter."""
@@ -105,6 +105,48 @@ def test_an_asynchronous_session_gives_a_coroutine_function():
     assert (first, second) == ("[no output]", "3")
     assert lost.endswith("are lost]")
     assert again.endswith("are lost]\nFalse")
+
+
+def test_the_shell_reads_as_a_plain_function(session):
+    run_shell = shell_function(session)
+    assert run_shell.__name__ == "run_shell"
+    assert typing.get_type_hints(run_shell) == {"command": str, "return": str}
+    assert list(inspect.signature(run_shell).parameters) == ["command"]
+    assert "command: One or several commands" in run_shell.__doc__
+    assert shell_function(session, name="sh", doc="Runs.").__doc__ == "Runs."
+
+
+def test_the_shell_keeps_state_and_returns_output_and_status(session):
+    run_shell = shell_function(session, timeout=2)
+    assert run_shell("mkdir -p sub; cd sub; x=1") == "[no output]"
+    assert run_shell("pwd; echo $x >&2") == "/home/user/sub\n1"
+    assert run_shell("echo a; ls nosuch").endswith("the run exited with status 2")
+    assert "the limit is 2 s" in run_shell("sleep 20")
+    assert tool_function(session)("import os; os.getcwd()") == "'/home/user/sub'"
+
+
+def test_functions_of_one_session_take_turns(session):
+    run_python, run_shell = tool_function(session), shell_function(session)
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(run_shell("sleep 0.05; echo 1"))),
+        threading.Thread(target=lambda: found.append(run_python("1"))),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found == ["1"] * 2
+
+
+def test_the_shell_of_an_asynchronous_session_is_a_coroutine_function():
+    async def main():
+        async with isolet.aio.Sandbox() as sandbox, sandbox.session() as session:
+            run_python, run_shell = tool_function(session), shell_function(session)
+            assert inspect.iscoroutinefunction(run_shell)
+            return await asyncio.gather(run_shell("sleep 0.05; echo 1"), run_python("2"))
+
+    assert asyncio.run(main()) == ["1", "2"]
 
 
 def test_openai_agents_makes_a_tool_of_it(session):
