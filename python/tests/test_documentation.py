@@ -54,7 +54,7 @@ ADAPTERS = {
     "fastmcp.py": ["SandboxProvider"],
     "function_tools.py": ["shell_function", "tool_function"],
     "inspect_ai.py": ["Policy", "SandboxEnvironment"],
-    "langchain.py": ["CodeInterpreterMiddleware"],
+    "langchain.py": ["CodeInterpreterMiddleware", "ExecutionPolicy"],
     "openai_agents.py": ["ShellExecutor"],
     "openenv.py": ["PyExecutor", "install"],
     "pydantic_ai.py": ["CodeMode"],

@@ -1,7 +1,8 @@
 """A middleware for LangChain: `create_agent(..., middleware=[CodeInterpreterMiddleware()])`.
 
-The model gets a tool that runs Python. In that code, further tools of the agent are functions.
-Needs LangChain 1.4.
+The model gets a tool that runs Python. In that code, further tools of the agent are functions. With
+`shell=True` it also gets one that runs commands. LangChain's own `ShellToolMiddleware` takes an
+`ExecutionPolicy`. Needs LangChain 1.4.
 """
 
 # pyright: basic, reportMissingImports=false, reportInvalidTypeForm=false
@@ -11,30 +12,41 @@ Needs LangChain 1.4.
 import asyncio
 import contextvars
 import inspect
+import shlex
+import subprocess
 import threading
 import uuid
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from langchain.agents.middleware._execution import BaseExecutionPolicy
 from langchain.agents.middleware.types import AgentMiddleware, AgentState, PrivateStateAttr
 from langchain.messages import SystemMessage
 from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from typing_extensions import NotRequired
 
+from ._find import find_binary
 from ._sandbox import Sandbox
-from .function_tools import tool_function
+from .function_tools import shell_function, tool_function
 from .session import Session
 from .tools import Tool
 
 _DESCRIPTION = """\
 Run Python code in a sandbox, and get what it printed and the value of its last expression.
 Variables and imports are kept from call to call."""
+_SHELL_DESCRIPTION = """\
+Run commands in a shell of the sandbox, as bash does, and get their output. They work on the files
+that `{name}` sees. The directory and variables are kept from call to call."""
 _FUNCTIONS = (
     "In code for the tool `{name}` these functions can be called, with arguments by name. "
     "Combine several calls in one code where that saves steps.\n{functions}"
 )
+_WORKSPACE = "/workspace"
+_READY = "isolet-is-ready"
 _loop: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar(
     "isolet_langchain_loop", default=None
 )
@@ -54,6 +66,8 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         tools: tools that the code can call as functions. The model does not see them otherwise,
             unless the agent has them too.
         name: the name of the tool.
+        shell: whether the model also gets the tool `run_shell`, which runs commands in the shell of
+            the same session.
         mode: how long variables stay: `thread` or `turn`.
         timeout: the most seconds that a call may take, without those in tools; the limit
             `run_time` by default.
@@ -72,6 +86,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         tools: Sequence[BaseTool | Callable[..., Any]] = (),
         *,
         name: str = "run_python",
+        shell: bool = False,
         mode: Literal["thread", "turn"] = "thread",
         timeout: float | None = None,
         max_chars: int = 20_000,
@@ -88,19 +103,29 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         self._max_sessions = max_sessions
         self._sandbox = Sandbox(**policy) if sandbox is None else sandbox
         self._inner = [each if isinstance(each, BaseTool) else tool(each) for each in tools]
-        self._sessions: OrderedDict[str, tuple[Session, Callable[[str], str]]] = OrderedDict()
+        self._sessions: OrderedDict[str, _Opened] = OrderedDict()
         self._lock = threading.Lock()
         functions = "\n".join(_shown(each) for each in self._inner)
         self.system_prompt = _FUNCTIONS.format(name=name, functions=functions) if functions else ""
 
         def run_python(code: str, runtime: ToolRuntime) -> str:
-            return self._run(code, runtime.state)
+            return self._opened(runtime.state).run_python(code)
 
         async def arun_python(code: str, runtime: ToolRuntime) -> str:
             # Tools of the code run on this loop, which is free while a thread waits for the code.
             token = _loop.set(asyncio.get_running_loop())
             try:
-                return await asyncio.to_thread(self._run, code, runtime.state)
+                return await asyncio.to_thread(run_python, code, runtime)
+            finally:
+                _loop.reset(token)
+
+        def run_shell(command: str, runtime: ToolRuntime) -> str:
+            return self._opened(runtime.state).run_shell(command)
+
+        async def arun_shell(command: str, runtime: ToolRuntime) -> str:
+            token = _loop.set(asyncio.get_running_loop())
+            try:
+                return await asyncio.to_thread(run_shell, command, runtime)
             finally:
                 _loop.reset(token)
 
@@ -109,6 +134,13 @@ class CodeInterpreterMiddleware(AgentMiddleware):
                 run_python, arun_python, name=name, description=_DESCRIPTION
             )
         ]
+        if shell:
+            description = _SHELL_DESCRIPTION.format(name=name)
+            self.tools.append(
+                StructuredTool.from_function(
+                    run_shell, arun_shell, name="run_shell", description=description
+                )
+            )
 
     def before_agent(self, state: Any, runtime: Any) -> dict[str, Any] | None:
         """Names the session of the turn."""
@@ -126,7 +158,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
             with self._lock:
                 found = self._sessions.pop(state.get("isolet_session", ""), None)
             if found is not None:
-                found[0].close(wait=False)
+                found.session.close(wait=False)
 
     async def aafter_agent(self, state: Any, runtime: Any) -> None:
         """Ends the session of the turn, if it is not to stay."""
@@ -143,7 +175,7 @@ class CodeInterpreterMiddleware(AgentMiddleware):
     def close(self) -> None:
         """Ends all sessions."""
         with self._lock:
-            sessions = [session for session, _ in self._sessions.values()]
+            sessions = [opened.session for opened in self._sessions.values()]
             self._sessions.clear()
         for session in sessions:
             session.close()
@@ -158,27 +190,82 @@ class CodeInterpreterMiddleware(AgentMiddleware):
         blocks.append({"type": "text", "text": text})
         return request.override(system_message=SystemMessage(content=blocks))
 
-    def _run(self, code: str, state: Any) -> str:
-        return self._function(state.get("isolet_session") or uuid.uuid4().hex)(code)
-
-    def _function(self, number: str) -> Callable[[str], str]:
-        dropped: list[Session] = []
+    def _opened(self, state: Any) -> "_Opened":
+        number = state.get("isolet_session") or uuid.uuid4().hex
+        dropped: list[_Opened] = []
         with self._lock:
             found = self._sessions.pop(number, None)
-            if found is None or not found[0].alive:
+            if found is None or not found.session.alive:
                 session = self._sandbox.session()
                 if self._inner:
                     session.register(*map(_host_tool, self._inner))
-                found = (
+                found = _Opened(
                     session,
                     tool_function(session, timeout=self._timeout, max_chars=self._max_chars),
+                    shell_function(session, timeout=self._timeout, max_chars=self._max_chars),
                 )
             self._sessions[number] = found
             while len(self._sessions) > self._max_sessions:
-                dropped.append(self._sessions.popitem(last=False)[1][0])
-        for session in dropped:
-            session.close(wait=False)
-        return found[1]
+                dropped.append(self._sessions.popitem(last=False)[1])
+        for opened in dropped:
+            opened.session.close(wait=False)
+        return found
+
+
+@dataclass(frozen=True)
+class _Opened:
+    session: Session
+    run_python: Callable[[str], str]
+    run_shell: Callable[[str], str]
+
+
+@dataclass
+class ExecutionPolicy(BaseExecutionPolicy):
+    """Runs the shell of LangChain's own `ShellToolMiddleware` as `isolet sh`.
+
+    The guest sees the workspace as `/workspace`, where the shell begins, and writes to it.
+    LangChain ends a command after `command_timeout`, with the session.
+
+    >>> ShellToolMiddleware("./work", execution_policy=ExecutionPolicy(options=["--with", "numpy"]))
+
+    Args:
+        command_timeout: as for LangChain's policies, and so are `startup_timeout`,
+            `termination_timeout`, `max_output_lines` and `max_output_bytes`.
+        options: options of `isolet sh`, which say what commands may do.
+    """
+
+    # Of LangChain's 10 s nothing comes: a busy shell reads no `exit`.
+    termination_timeout: float = 1.0
+    options: Sequence[str] = ()
+
+    def spawn(
+        self, *, workspace: Path, env: Mapping[str, str], command: Sequence[str]
+    ) -> subprocess.Popen[str]:
+        """Starts the shell. `command` is left out: there is one shell."""
+        mount = f"{workspace.absolute()}:{_WORKSPACE}:rw"
+        process = subprocess.Popen(
+            [find_binary(), "sh", "--quiet", "--timeout=none", f"--mount={mount}", *self.options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            bufsize=1,
+            start_new_session=True,
+        )
+        stdin: Any = process.stdin
+        stderr: Any = process.stderr
+        # Not as arguments, which other users of the host can read.
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in env.items()]
+        stdin.write("\n".join([*exports, f"cd {_WORKSPACE}", f"echo {_READY} >&2", ""]))
+        said: list[str] = []
+        for line in stderr:
+            if line.strip() == _READY:
+                return process
+            said.append(line)
+        process.wait()
+        raise RuntimeError(f"`isolet sh` did not start: {''.join(said).strip()}")
 
 
 def _host_tool(inner: BaseTool) -> Tool:

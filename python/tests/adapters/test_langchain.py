@@ -10,16 +10,17 @@ import pytest
 pytest.importorskip("langchain", reason="LangChain is not installed")
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import ShellToolMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from isolet.langchain import CodeInterpreterMiddleware
+from isolet.langchain import CodeInterpreterMiddleware, ExecutionPolicy
 
 
 class Scripted(GenericFakeChatModel):
-    """A model that runs prepared codes, and keeps what it was told."""
+    """A model that runs prepared codes and commands, and keeps what it was told."""
 
     told: list
 
@@ -36,7 +37,8 @@ def scripted(*turns):
     messages = []
     for codes in turns:
         for index, code in enumerate(codes):
-            call = {"name": "run_python", "args": {"code": code}, "id": str(index)}
+            name, arguments = code if isinstance(code, tuple) else ("run_python", {"code": code})
+            call = {"name": name, "args": arguments, "id": str(index)}
             messages.append(AIMessage(content="", tool_calls=[call]))
         messages.append(AIMessage(content="done"))
     return Scripted(messages=iter(messages), told=[])
@@ -136,3 +138,77 @@ def test_old_sessions_are_ended():
         config = {"configurable": {"thread_id": thread}}
         assert answers(agent.invoke(ASK, config))[-1] == found
     middleware.close()
+
+
+def shell(command):
+    return "run_shell", {"command": command}
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_commands_run_in_the_session_of_the_code(is_async):
+    middleware = CodeInterpreterMiddleware([add], shell=True)
+    model = scripted(
+        ["open('a.txt', 'w').write('b\\na\\n'); None", shell("sort a.txt; mkdir sub; cd sub; X=1")],
+        [shell("pwd; echo $X; exit 3"), "import os; os.getcwd(), add(a=1)"],
+    )
+    agent = create_agent(model, middleware=[middleware], checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "one"}}
+    for _ in range(2):
+        result = asyncio.run(agent.ainvoke(ASK, config)) if is_async else agent.invoke(ASK, config)
+    middleware.close()
+    assert answers(result) == [
+        "[no output]",
+        "a\nb",
+        "/home/user/sub\n1\nthe run exited with status 3",
+        "('/home/user/sub', {'sum': 3})",
+    ]
+    assert ["run_python", "run_shell"] in model.told
+
+
+def test_calls_of_both_tools_at_once_take_turns():
+    middleware = CodeInterpreterMiddleware(shell=True)
+    calls = [shell("sleep 0.1; echo 1"), ("run_python", {"code": "2"}), shell("echo 3")]
+    made = [
+        {"name": name, "args": arguments, "id": str(index)}
+        for index, (name, arguments) in enumerate(calls)
+    ]
+    messages = [AIMessage(content="", tool_calls=made), AIMessage(content="done")]
+    model = Scripted(messages=iter(messages), told=[])
+    found = answers(create_agent(model, middleware=[middleware]).invoke(ASK))
+    middleware.close()
+    assert found == ["1", "2", "3"]
+
+
+def langchains_shell(tmp_path, *commands, env=None, **options):
+    calls = [("shell", {"command": command}) for command in commands]
+    policy = ExecutionPolicy(**options)
+    middleware = ShellToolMiddleware(tmp_path, execution_policy=policy, env=env)
+    return answers(create_agent(scripted(calls), middleware=[middleware]).invoke(ASK))
+
+
+def test_langchains_own_shell_tool_runs_in_isolet(tmp_path):
+    (tmp_path / "a.txt").write_text("b\na\n")
+    found = langchains_shell(
+        tmp_path,
+        "sort a.txt > sorted.txt; pwd; cat sorted.txt",
+        "mkdir -p sub && cd sub && ls nosuch",
+        'pwd; echo "$GREETING"; python3 -c "print(6 * 7)"; cat /etc/hostname',
+        env={"GREETING": "it's $HOME"},
+    )
+    assert found[0] == "/workspace\na\nb\n"
+    assert "nosuch" in found[1]
+    assert "Exit code: 2" in found[1]
+    assert found[2] == "/workspace/sub\nit's $HOME\n42\nlocalhost\n"
+    assert (tmp_path / "sorted.txt").read_text() == "a\nb\n"
+
+
+def test_langchains_own_shell_tool_goes_on_after_a_timeout(tmp_path):
+    found = langchains_shell(tmp_path, "sleep 30", "echo on", command_timeout=1)
+    assert "timed out" in found[0].lower()
+    assert found[1] == "on\n"
+
+
+def test_options_of_the_shell_are_those_of_the_command(tmp_path):
+    assert langchains_shell(tmp_path, "echo $A", options=["--env", "A=b"]) == ["b\n"]
+    with pytest.raises(RuntimeError, match="--nonsense"):
+        langchains_shell(tmp_path, "echo", options=["--nonsense"])
