@@ -60,7 +60,7 @@ ADAPTERS = {
     "pydantic_ai.py": ["CodeMode"],
     "ray.py": ["Node", "Pool", "key", "nodes", "start", "stop"],
     "rlm.py": ["REPL", "install"],
-    "smolagents.py": ["Executor"],
+    "smolagents.py": ["Executor", "ShellTool"],
 }
 """The same of the adapters. What their methods take is a matter of the framework that calls them,
 which need not be installed here."""

@@ -1,7 +1,7 @@
 """An executor for smolagents: `CodeAgent(executor=isolet.smolagents.Executor(), ...)`.
 
 Tools and managed agents stay on the host, with their state and secrets; only calls of them cross.
-Needs smolagents 1.26.
+For agents that write no code there is a tool: `ShellTool(session)`. Needs smolagents 1.26.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -14,7 +14,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from smolagents.local_python_executor import (
     CodeOutput,
@@ -22,6 +22,7 @@ from smolagents.local_python_executor import (
     InterpreterError,
     PythonExecutor,
 )
+from smolagents.tools import Tool as AgentTool
 from smolagents.utils import truncate_content
 
 from ._losses import keep, loss
@@ -29,6 +30,7 @@ from ._sandbox import Sandbox
 from ._values import to_plain
 from .errors import SessionClosedError, TransferError
 from .execution import Execution
+from .function_tools import shell_function
 from .tools import Submit, Tool
 
 if TYPE_CHECKING:
@@ -294,6 +296,38 @@ class Executor(PythonExecutor):
         if session is None or name not in session:
             raise KeyError(name)
         return self._unpack(session.eval(_GET, inputs={"_isolet_name": name}))
+
+
+class ShellTool(AgentTool):
+    """A tool for commands of a session's shell: `ToolCallingAgent([ShellTool(session)], ...)`.
+
+    Code of an `Executor` needs none: it has the shell by `subprocess`.
+
+    Args:
+        session: the session, whose shell keeps its directory and variables.
+        timeout: the most seconds that a call may take, at most the limit `run_time`.
+        max_chars: the most characters of a result, 20,000 by default. The middle of longer ones is
+            left out.
+    """
+
+    name = "shell"
+    description = (
+        "Runs commands in a shell of a sandbox, as bash does, and returns their output. The "
+        "directory, variables and functions are kept from call to call."
+    )
+    inputs: ClassVar = {"command": {"type": "string", "description": "one or several commands"}}
+    """What `forward` takes."""
+    output_type = "string"
+
+    def __init__(
+        self, session: Session, *, timeout: float | None = None, max_chars: int = 20_000
+    ) -> None:
+        super().__init__()
+        self._run = shell_function(session, timeout=timeout, max_chars=max_chars)
+
+    def forward(self, command: str) -> str:
+        """Runs commands."""
+        return self._run(command)
 
 
 class _State(dict):

@@ -10,15 +10,20 @@ import pytest
 
 smolagents = pytest.importorskip("smolagents", reason="smolagents is not installed")
 
-from smolagents import CodeAgent, FinalAnswerTool, Model, Tool, tool  # noqa: E402
+from smolagents import CodeAgent, FinalAnswerTool, Model, Tool, ToolCallingAgent, tool  # noqa: E402
 from smolagents.local_python_executor import (  # noqa: E402
     ExecutionTimeoutError,
     InterpreterError,
 )
-from smolagents.models import ChatMessage, MessageRole  # noqa: E402
+from smolagents.models import (  # noqa: E402
+    ChatMessage,
+    ChatMessageToolCall,
+    ChatMessageToolCallFunction,
+    MessageRole,
+)
 
 import isolet  # noqa: E402
-from isolet.smolagents import Executor  # noqa: E402
+from isolet.smolagents import Executor, ShellTool  # noqa: E402
 
 
 @pytest.fixture
@@ -268,3 +273,50 @@ def test_a_tool_that_closes_over_a_secret_stays_on_the_host():
 
     made = agent("final_answer(signed('a') + str('s3cret' in str(globals())))", tools=[signed])
     assert made.run("sign") == "a:6False"
+
+
+def test_code_runs_commands_by_subprocess():
+    code = """import subprocess
+open("names.txt", "w").write("b\\na\\n")
+ran = subprocess.run("sort names.txt | head -1", shell=True, capture_output=True, text=True)
+final_answer(ran.stdout)"""
+    assert agent(code).run("?") == "a\n"
+
+
+class Calling(Model):
+    """A model that makes prepared calls of tools, and keeps what it was shown."""
+
+    def __init__(self, *calls):
+        super().__init__(model_id="calling")
+        self.calls = iter(calls)
+        self.shown = []
+
+    def generate(self, messages, **_):
+        self.shown.append("\n".join(str(message.content) for message in messages))
+        name, arguments = next(self.calls)
+        function = ChatMessageToolCallFunction(name=name, arguments=arguments)
+        call = ChatMessageToolCall(function=function, id=name, type="function")
+        return ChatMessage(role=MessageRole.ASSISTANT, content="", tool_calls=[call])
+
+
+def test_an_agent_that_calls_tools_has_the_shell(sandbox):
+    with sandbox.session() as session:
+        session.files.put("names.txt", "b\na\n")
+        model = Calling(
+            ("shell", {"command": "cd /tmp; export NAME=a; sort ~/names.txt; ls nosuch"}),
+            ("shell", {"command": "pwd; echo $NAME"}),
+            ("final_answer", {"answer": "done"}),
+        )
+        agent = ToolCallingAgent([ShellTool(session)], model=model, verbosity_level=0)
+        assert agent.run("?") == "done"
+        assert r"a\nb\n" in model.shown[1]
+        assert "the run exited with status 2" in model.shown[1]
+        assert r"/tmp\na" in model.shown[2]
+
+
+def test_the_shell_tool_has_a_time_and_a_length(sandbox):
+    with sandbox.session() as session:
+        shell = ShellTool(session, timeout=1, max_chars=10)
+        assert shell(command="echo a") == "a"
+        assert "characters left out" in shell(command="seq 1 100")
+        assert "characters left out" in shell(command="sleep 20")
