@@ -56,7 +56,7 @@ def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
     assert (tmp_path / "out/names.txt").read_text() == "a.csv"
 
 
-@pytest.mark.parametrize(("guide", "printed"), [("python", 6), ("other-tools", 1)])
+@pytest.mark.parametrize(("guide", "printed"), [("python", 6), ("other-tools", 2)])
 def test_the_code_of_a_guide_runs_and_prints_what_it_says(guide: str, printed: int, tmp_path: Path):
     blocks = BLOCK.findall((GUIDES / f"{guide}.md").read_text())
     assert run_blocks(blocks, tmp_path) == printed
