@@ -88,7 +88,7 @@ class Process(asyncio.SubprocessTransport):
         if self.input is not None:
             return self.input.read
         if stdin is None:
-            return system_shell.inherited
+            return system_shell.inherited()
         if stdin == subprocess.DEVNULL:
             return b""
         return system_shell.read_all(stdin if isinstance(stdin, int) else stdin.fileno())

@@ -31,7 +31,7 @@ def install(patches):
 
 def system(command):
     """Execute the command in a subshell."""
-    return system_shell.run(os.fsdecode(command), stdin=system_shell.inherited) << 8
+    return system_shell.run(os.fsdecode(command), stdin=system_shell.inherited()) << 8
 
 
 def patch_shutil(module):
@@ -166,7 +166,7 @@ def patch_subprocess(module):
             control = system_shell.Control(self.limit if timeout is None else timeout)
             try:
                 inherits, end = self.input == -1, self.input
-                stdin = system_shell.inherited if inherits else system_shell.read_all(end)
+                stdin = system_shell.inherited() if inherits else system_shell.read_all(end)
                 status = system_shell.run(stdin=stdin, control=control, **run)
                 self.is_late = status is None
                 self.returncode = KILLED if self.is_late else status

@@ -23,6 +23,7 @@ CALLS = (
     *("begin", "end", "run", "resume", "cancel", "state", "done", "more"),
     *("text_size", "text", "input_size", "input"),
 )
+PIECE = 1 << 18  # bytes of input at a time, at most
 LONGEST = 3600.0  # seconds between two looks at a time limit
 
 bridge = None
@@ -136,12 +137,17 @@ def take_step(session, step, control, stdin):
 
 
 def inherited():
-    """More of the standard input of the guest."""
-    try:
-        reader = sys.stdin.buffer
-        return (reader.read1 if hasattr(reader, "read1") else reader.read)(1 << 16)
-    except (AttributeError, ValueError, OSError):  # it is closed, or replaced by a text
-        return b""
+    """A function for more of the standard input that the guest has now."""
+    stream = sys.stdin
+
+    def more():
+        try:
+            reader = stream.buffer
+            return (reader.read1 if hasattr(reader, "read1") else reader.read)(PIECE)
+        except (AttributeError, ValueError, OSError):  # it is closed, or replaced by a text
+            return b""
+
+    return more
 
 
 def place(data):
@@ -188,4 +194,4 @@ def read_all(fd):
 
 def is_known(name):
     """Whether the shell has a command of this name."""
-    return run('command -v -- "$1" >/dev/null', [name]) == 0
+    return commands.find(name) is not None or run('command -v -- "$1" >/dev/null', [name]) == 0

@@ -1,5 +1,6 @@
 """Cells in the language of the shell, which share directory and environment with Python's."""
 
+import contextlib
 import os
 import re
 
@@ -20,12 +21,14 @@ HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 
 kept = None  # the shell of the session's cells
 known = None  # its directory and environment when it was last seen
+python_directory = None  # where Python was then
 
 
 def run(command, variables):
     """Runs a cell, which exits with the status of its script."""
-    name, *arguments = command["argv"] or ["bash"]
-    stdin = system_shell.inherited if command["stdin"] else b""
+    name, *arguments = command["argv"] or [""]
+    name = name or "bash"
+    stdin = system_shell.inherited() if command["stdin"] else b""
     script, variables = command["code"], {name: str(variables[name]) for name in variables}
     if command["role"] == "program":
         status = system_shell.run(
@@ -74,6 +77,8 @@ def update(directory, variables):
     removed = [name for name in own if name not in variables]
     names = [name for name in variables if own.get(name) != variables[name]]
     changed = [f"{name}={variables[name]}" for name in names]
+    if directory == python_directory:
+        directory = known["cwd"]  # perhaps one that only the shell has
     if directory == known["cwd"] and not removed and not changed:
         return
     request = {"script": UPDATE, "name": "bash", "args": [directory, *removed, "=", *changed]}
@@ -82,10 +87,13 @@ def update(directory, variables):
 
 def adopt():
     """Has Python see where the shell is, and its environment."""
+    global python_directory
     if known is None:
         return
     if known["cwd"] != os.getcwd():
-        os.chdir(known["cwd"])
+        with contextlib.suppress(OSError):  # the shell has some directories of its own
+            os.chdir(known["cwd"])
+    python_directory = os.getcwd()
     own, before = exported(known), dict(os.environ)
     for name in before.keys() - own.keys():
         if name not in OWN_VARIABLES:

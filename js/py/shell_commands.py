@@ -2,13 +2,19 @@
 
 import builtins
 import contextlib
+import functools
+import inspect
 import io
+import json
 import os
 import sys
 import traceback
 import types
 
 import _isolet_programs as programs
+import _isolet_shell_web as web
+import _isolet_tools as tools
+import _isolet_waits as waits
 
 VERSION = "Python {}.{}.{}".format(*sys.version_info[:3])
 WITH_VALUE = ("-W", "-X")  # options of python that take a value
@@ -22,7 +28,7 @@ class Usage(Exception):
 
 def carry_out(call, stdin):
     """The status and the output of a command that the shell has asked for; its input is a file."""
-    command = OURS.get(call["name"].removeprefix("/usr/bin/").removeprefix("/bin/"))
+    command = find(call["name"].removeprefix("/usr/bin/").removeprefix("/bin/"))
     if command is None:
         return 127, b"", f"bash: {call['name']}: command not found\n".encode()
     with Streams(stdin) as streams, place(call["cwd"], call["env"]):
@@ -242,4 +248,53 @@ def is_ours(frame):
     return frame.f_globals.get("__name__", "").startswith("_isolet")
 
 
-OURS = dict.fromkeys(("python", "python3", f"python3.{sys.version_info[1]}"), python)
+def find(name):
+    """The command of this name: one of ours, or a tool of the host."""
+    if name in OURS:
+        return OURS[name]
+    tool = tools.functions.get(name)
+    return None if not callable(tool) else functools.partial(call_tool, tool)
+
+
+def call_tool(tool, arguments):
+    """Calls a tool with what the words say: `--name value`, `--name=value`, or values in order."""
+    params = inspect.signature(tool).parameters
+    values, named, words = [], {}, list(arguments)
+    while words:
+        word = words.pop(0)
+        if not word.startswith("--") or word == "--":
+            values.append(word if word != "--" else words.pop(0) if words else "")
+            continue
+        name, has_value, text = word[2:].partition("=")
+        name = name.replace("-", "_") if name not in params else name
+        if not has_value:
+            text = words.pop(0) if words and not words[0].startswith("--") else "true"
+        named[name] = value_of(text, params.get(name))
+    order = list(params.values())
+    values = [value_of(text, param) for text, param in zip(values, order)] + values[len(order) :]
+    try:
+        result = tool(*values, **named)
+        if inspect.isawaitable(result):
+            result = waits.wait_for(result)
+    except Exception as error:
+        print(f"{tool.__name__}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, TypeError) else 1
+    if isinstance(result, str):
+        print(result)
+    elif result is not None:
+        print(json.dumps(result, ensure_ascii=False, default=str))
+    return 0
+
+
+def value_of(text, param):
+    """A word as the tool's parameter takes it: JSON, unless it is to be a text."""
+    if param is None or param.annotation in (str, "str"):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+OURS = {"curl": web.curl, "wget": web.wget}
+OURS |= dict.fromkeys(("python", "python3", f"python3.{sys.version_info[1]}"), python)

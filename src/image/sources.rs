@@ -45,7 +45,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 28] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 59] = python![
+pub(crate) const PYTHON: [(&str, &str); 60] = python![
     "errnos",
     "arrays",
     "frames",
@@ -93,6 +93,7 @@ pub(crate) const PYTHON: [(&str, &str); 59] = python![
     "timing",
     "inspect",
     "programs",
+    "shell_web",
     "shell_commands",
     "shell",
     "shell_cells",

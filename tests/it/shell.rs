@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use isolet::{Cell, Limits, Outcome, Permissions, Sandbox, Stdin, Value};
+use isolet::{Cell, Limits, Outcome, Param, Permissions, Sandbox, Stdin, Tool, ToolSpec, Value};
+use isolet_test_support::server::{Response, Server};
 
-use crate::util::{self, engine, eval, exec, root, sandbox};
+use crate::util::{self, Scratch, engine, eval, exec, root, sandbox};
 
 /// Runs the recorded cases in the guest, by the program that has recorded them from bash. Those
 /// that differ are known.
@@ -32,6 +33,22 @@ different";
     let Value::List(found) = eval(&mut session, code).await else { panic!() };
     let found: Vec<_> = found.iter().filter_map(Value::as_str).collect();
     assert_eq!(found, DIFFERENT);
+}
+
+#[test]
+fn the_page_of_cases_has_all_of_them() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let page = read("docs/concepts/shell-cases.md");
+    let mut all = 0;
+    for entry in std::fs::read_dir(root().join("tests/shell/cases")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let text = read(&format!("tests/shell/cases/{name}"));
+        let count = text.lines().filter(|line| line.starts_with("%% case ")).count();
+        let row = format!("| {} | {count} |", name.trim_end_matches(".txt").replace('_', " "));
+        assert!(page.contains(&row), "the page lacks `{row}`");
+        all += count;
+    }
+    assert!(page.contains(&format!("| all | {all} | {} |", all - 3)), "{all}");
 }
 
 #[tokio::test]
@@ -180,6 +197,34 @@ echo 'print(\"y\" in globals())' | python3; python3 -c 'import sys; sys.exit(5)'
 }
 
 #[tokio::test]
+async fn a_program_in_a_script_reads_the_script_s_input_where_that_is_not_read_yet() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let script = "read first; echo $first; python3 -c 'import os, sys; print(sys.stdin.read())'";
+    for cell in [Cell::shell(script), Cell::shell(script).program()] {
+        let ran = session.run(cell.stdin(Stdin::from_bytes("a\nb\nc"))).await.unwrap();
+        assert_eq!(ran.stdout(), "a\nb\nc\n", "{}", ran.stderr());
+    }
+    let nested = "import os, subprocess
+os.system('read x; echo got $x')
+print(subprocess.run('cat', stdout=subprocess.PIPE).stdout)";
+    let ran = session.run(Cell::new(nested).stdin(Stdin::from_bytes("a\nb\n"))).await.unwrap();
+    assert_eq!(ran.stdout(), "got a\nb''\n", "what a command has taken is read: {}", ran.stderr());
+}
+
+#[tokio::test]
+async fn a_directory_that_only_the_shell_has_is_the_shell_s_and_python_stays() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let ran = session.shell("cd /usr/bin; pwd").await.unwrap();
+    assert_eq!((ran.stdout(), ran.outcome()), ("/usr/bin\n", &Outcome::Exited(0)));
+    assert_eq!(session.shell("pwd").await.unwrap().stdout(), "/usr/bin\n");
+    assert_eq!(eval(&mut session, "import os; os.getcwd()").await, "/home/user".into());
+    exec(&mut session, "os.chdir('/tmp')").await;
+    assert_eq!(session.shell("pwd").await.unwrap().stdout(), "/tmp\n");
+    let own = session.run(Cell::shell("nosuch").program()).await.unwrap();
+    assert_eq!(own.stderr(), "bash: nosuch: command not found\n");
+}
+
+#[tokio::test]
 async fn a_time_limit_of_subprocess_ends_a_command_and_the_run_goes_on() {
     let mut session = sandbox(Limits::default()).session().await.unwrap();
     for command in ["while :; do :; done", "echo a; sleep 1000"] {
@@ -241,4 +286,89 @@ async fn a_prompt_is_told_whether_a_script_goes_on() {
     ] {
         assert_eq!(session.is_incomplete(Cell::shell(script)).await.unwrap(), goes_on, "{script}");
     }
+}
+
+#[tokio::test]
+async fn tools_of_the_host_are_commands() {
+    let spec = ToolSpec::new("add").param(Param::new("x")).param(Param::new("y").optional());
+    let add = Tool::from_handler(spec, |args, _| async move {
+        let number = |name| args.get(name).and_then(Value::as_i64).unwrap_or_default();
+        Ok(Value::from(number("x") + number("y")))
+    });
+    let sandbox = Sandbox::builder(engine()).tool(add).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let ran = session.shell("add 1 2; add --y 4 --x=3 | tr 7 s; add; echo $?").await.unwrap();
+    assert_eq!(ran.stdout(), "3\ns\n2\n", "{}", ran.stderr());
+    assert!(ran.stderr().starts_with("add: "), "{}", ran.stderr());
+    let code = "import subprocess; subprocess.run(['add', '5'], capture_output=True).stdout";
+    assert_eq!(eval(&mut session, code).await, Value::Bytes(b"5\n".to_vec()));
+}
+
+#[tokio::test]
+async fn curl_and_wget_reach_what_the_policy_allows_and_nothing_else() {
+    let server = Server::start(|request| match request.path.as_str() {
+        "/moved" => Response::redirect(302, "/file.txt"),
+        "/missing" => Response(404, Vec::new(), b"none".to_vec()),
+        _ => Response::text(&format!(
+            "{} {} {}",
+            request.method,
+            request.header("x-test").unwrap_or("-"),
+            String::from_utf8_lossy(&request.body)
+        )),
+    });
+    let denied = Server::with_text("canary");
+    let permissions = Permissions::none().allow_net(&server.rule()).unwrap();
+    let sandbox = Sandbox::builder(engine()).permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let script = format!(
+        "curl -s -H 'X-Test: 1' -d a=b {url}; echo
+curl -sL {moved} -o got; cat got; echo
+curl -s -o /dev/null -w '%{{http_code}}\\n' {missing}; curl -sf {missing}; echo $?
+wget -q {url}; cat file.txt; echo
+curl -s {denied}; echo $?; wget -q -O - {denied}; echo $?",
+        url = server.url("/file.txt"),
+        moved = server.url("/moved"),
+        missing = server.url("/missing"),
+        denied = denied.url("/"),
+    );
+    let ran = session.shell(script).await.unwrap();
+    let expected = "POST 1 a=b\nGET - \n404\n22\nGET - \n7\n4\n";
+    assert_eq!(ran.stdout(), expected, "{}", ran.stderr());
+    assert_eq!(denied.connections(), 0);
+}
+
+/// A26: commands are code of the guest, which the host allows no more than Python's.
+#[tokio::test]
+async fn a_command_reaches_no_more_than_python_does() {
+    let scratch = Scratch::new("shell-reach");
+    let canary = scratch.file("canary.txt", "canary");
+    let (shown, written) = (scratch.path().join("shown"), scratch.path().join("written"));
+    for directory in [&shown, &written] {
+        std::fs::create_dir(directory).unwrap();
+    }
+    std::os::unix::fs::symlink(&canary, written.join("link")).unwrap();
+    std::fs::write(shown.join("file"), "shown").unwrap();
+    let permissions = Permissions::none()
+        .mount("/ro", isolet::Mount::read_only(&shown).unwrap())
+        .unwrap()
+        .mount("/rw", isolet::Mount::read_write(&written).unwrap())
+        .unwrap();
+    let sandbox = Sandbox::builder(engine()).permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    let script = "cat $1 /rw/link /rw/../canary.txt /proc/self/environ /proc/1/environ 2>/dev/null
+find / -name canary.txt 2>/dev/null; env | grep -i -e isolet -e cargo
+echo x > /ro/file; rm -f /ro/file; mv /ro/file /tmp; touch /ro/new; chmod 777 /ro/file
+ln -s $1 /rw/made; cat /rw/made; cp /rw/made /rw/copy; echo x > /rw/made
+mkdir -p /tmp/t; cd /tmp/t; ln -s $1 inside; tar cf /rw/t.tar inside; tar xf /rw/t.tar -C /rw
+cat /rw/inside; (exec 3< $1; cat <&3); source $1; (cd / && ls)
+: > /rw/plain";
+    let cell = Cell::shell(script).argv(["bash", canary.as_str()]);
+    let ran = session.run(cell).await.unwrap();
+    assert!(!ran.stdout().contains("canary\n"), "{}{}", ran.stdout(), ran.stderr());
+    assert!(!ran.stdout().contains("canary.txt"), "{}", ran.stdout());
+    assert_eq!(std::fs::read_to_string(&canary).unwrap(), "canary");
+    assert_eq!(std::fs::read_to_string(shown.join("file")).unwrap(), "shown");
+    assert_eq!(std::fs::read_dir(&shown).unwrap().count(), 1);
+    assert!(!std::fs::exists(written.join("copy")).unwrap_or(true), "nothing was copied");
+    assert!(std::fs::exists(written.join("plain")).unwrap(), "the mount can be written");
 }

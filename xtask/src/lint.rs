@@ -32,6 +32,7 @@ const PYTHON: &[&str] = &[
     "tests/mcp",
     "tests/packages",
     "tests/shell",
+    "tests/skills",
     "benches",
     "xtask",
     "crates",

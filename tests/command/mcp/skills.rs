@@ -7,7 +7,7 @@ use isolet_test_support::root;
 
 fn client() -> Client {
     let skills = root().join("tests/skills").display().to_string();
-    let inputs = format!("{}/inputs:/inputs", skills);
+    let inputs = format!("{skills}/inputs:/inputs");
     Client::modern(&["--skills", &skills, "--mount", &inputs])
 }
 

@@ -86,11 +86,10 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
         Language::Python => {
             writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
         }
+        Language::Shell if args.policy.quiet || !io::stdin().is_terminal() => {}
         Language::Shell => {
-            writeln!(
-                io::stderr(),
-                "A shell beside Python {version} in isolet; Ctrl-D or exit ends it"
-            )?;
+            let told = format!("A shell beside Python {version} in isolet; Ctrl-D or exit ends it");
+            writeln!(io::stderr(), "{told}")?;
         }
     }
     let session = Rc::new(RefCell::new(session));
