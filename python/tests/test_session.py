@@ -37,22 +37,6 @@ def test_variables_can_be_read_and_changed(session: isolet.Session) -> None:
     assert (found["p"].type, found["p"].repr) == ("int", "1")
 
 
-def test_scripts_of_the_shell_run_on_the_session_s_files(session: isolet.Session) -> None:
-    session.files.put("names.txt", b"b\na\nb\n")
-    ran = session.sh("sort names.txt | uniq -c | sort -rn | head -1; cd /tmp; x=5")
-    assert (ran.stdout.split(), ran.exit_code, ran.ok) == (["2", "b"], 0, True)
-    ran = session.sh("pwd; echo $x $WHO $1; exit 3", inputs={"WHO": "me"}, argv=["arg"])
-    assert (ran.stdout, ran.exit_code, ran.ok) == ("/tmp\n5 me arg\n", 3, False)
-    assert session.eval("__import__('os').getcwd()") == "/tmp"
-    with pytest.raises(isolet.GuestError, match="exited with status 127"):
-        session.sh("git status").raise_for_error()
-    assert session.sh("echo $x; pwd; cat", program=True, stdin="in").stdout == "\n/tmp\nin"
-    pieces: list[str] = []
-    session.sh("echo a; echo b", on_stdout=pieces.append)
-    assert "".join(pieces) == "a\nb\n"
-    assert session.sh("while :; do :; done", timeout=0.3).status == "timeout"
-
-
 def test_a_variable_that_cannot_cross_names_its_path(session: isolet.Session) -> None:
     with pytest.raises(isolet.TransferError, match=r"`x\['f'\]` is a builtin"):
         session["x"] = {"f": print}

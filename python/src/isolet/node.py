@@ -258,6 +258,19 @@ class Session(Handle):
             raise Interrupted from None
         raise AssertionError("the last event is the execution")
 
+    def sh(self, script: str, **options: Unpack[RunOptions]) -> Execution:
+        """Runs a script in the session's shell, and returns what it did: as `isolet.Session.sh`.
+
+        Args:
+            script: one or several commands.
+            **options: those of `run`.
+
+        Raises:
+            IsoletError: what `run` raises.
+        """
+        options["syntax"] = "shell"
+        return self.run(script, **options)
+
     def eval(self, code: str, **options: Unpack[RunOptions]) -> Any:
         """Runs code and returns its value, or raises why there is none.
 

@@ -12,9 +12,9 @@ Inputs = Mapping[str, Any]
 
 
 class StreamOptions(TypedDict, total=False):
-    """The keywords of `Session.stream`: `inputs`, `timeout`, `stdin`, `argv`, `name`, `program`,
-    `keep_variables`, `allow_return`, `syntax`, `table_data` and `chart_pictures`, as `RunOptions`
-    describes them.
+    """The keywords of `Session.stream`: `inputs`, `timeout`, `stdin`, `argv`, `name`,
+    `working_directory`, `program`, `keep_variables`, `allow_return`, `syntax`, `table_data` and
+    `chart_pictures`, as `RunOptions` describes them.
     """
 
     inputs: Inputs | None
@@ -22,6 +22,7 @@ class StreamOptions(TypedDict, total=False):
     stdin: str | bytes | None
     argv: Sequence[str] | None
     name: str | None
+    working_directory: str | None
     program: bool
     keep_variables: bool
     allow_return: bool
@@ -42,6 +43,8 @@ class RunOptions(StreamOptions, total=False):
         argv: `sys.argv` after the name of the program. Without it, `sys.argv` stays as it is;
             a program gets none.
         name: the name of the file in tracebacks, `<cell>` by default.
+        working_directory: the directory of the guest in which it runs, and later code too. A
+            program of the shell has it for itself. Without it, the directory stays as it is.
         program: whether to run it as `python FILE` does, without a value. At its end its
             variables are deleted and its files closed.
         keep_variables: whether a program's variables stay in the session, which `get` reads
@@ -113,6 +116,7 @@ def _to_wire(options: StreamOptions, method: str, known: tuple[str, ...]) -> dic
     wire: dict[str, Any] = {}
     timeout, stdin, argv = options.get("timeout"), options.get("stdin"), options.get("argv")
     name, syntax = options.get("name"), options.get("syntax", "python")
+    directory = options.get("working_directory")
     if timeout is not None:
         wire["timeout"] = float(timeout)
     if stdin:
@@ -121,6 +125,8 @@ def _to_wire(options: StreamOptions, method: str, known: tuple[str, ...]) -> dic
         wire["argv"] = to_plain(list(argv), "argv")
     if name is not None:
         wire["name"] = shown(name)
+    if directory is not None:
+        wire["working_directory"] = shown(directory)
     if syntax != "python":
         wire["syntax"] = shown(syntax)
     for flag in _FLAGS:

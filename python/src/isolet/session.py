@@ -41,8 +41,9 @@ class Session(SessionBase):
             code: Python. `await` is allowed, and the value of a last expression is the result's.
                 At most as long as the limit `source`.
             **options: what `help(isolet.RunOptions)` describes: `inputs`, `timeout`, `stdin`,
-                `argv`, `name`, `program`, `keep_variables`, `allow_return`, `syntax`, `table_data`,
-                `chart_pictures`, and the callbacks `on_stdout`, `on_stderr` and `on_display`.
+                `argv`, `name`, `working_directory`, `program`, `keep_variables`, `allow_return`,
+                `syntax`, `table_data`, `chart_pictures`, and the callbacks `on_stdout`,
+                `on_stderr` and `on_display`.
 
         Raises:
             TransferError: an input cannot cross.
