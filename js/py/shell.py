@@ -24,6 +24,7 @@ CALLS = (
     *("text_size", "text", "input_size", "input"),
 )
 PIECE = 1 << 18  # bytes of input at a time, at most
+INTERRUPTED = 130  # the status of what an interrupt has ended
 LONGEST = 3600.0  # seconds between two looks at a time limit
 
 bridge = None
@@ -131,9 +132,21 @@ def take_step(session, step, control, stdin):
         piped = bytes(bridge.input_size())
         bridge.input(*place(piped))
         reads = commands.Input(piped, stdin) if found["live"] else io.BytesIO(piped)
-        status, out, err = commands.carry_out(found, reads)
+        try:
+            status, out, err = commands.carry_out(found, reads)
+        except BaseException:
+            give_up(session, found["id"])
+            raise
         bridge.done(session, found["id"], status, *place(out), *place(err))
     return not control.is_killed and not is_late(control)
+
+
+def give_up(session, call):
+    """Ends the run of a shell whose command was interrupted: the shell can be used again."""
+    nothing = place(b"")
+    bridge.cancel(session)
+    bridge.done(session, call, INTERRUPTED, *nothing, *nothing)
+    bridge.resume(session)
 
 
 def inherited():

@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import os
+import posix
 import sys
 import traceback
 import types
@@ -161,6 +162,15 @@ def parsed(arguments):
     return ("file", rest[0], rest[1:]) if rest else ("input", "", [])
 
 
+class Left(BaseException):
+    """A program has called `os._exit`, with this status."""
+
+
+def leave(status):
+    """Exit to the system with specified status, without normal exit processing."""
+    raise Left(status)
+
+
 class Program:
     """A program with its own `__main__`, arguments and path."""
 
@@ -171,6 +181,8 @@ class Program:
         """Runs it to its end; the status is that of `python`."""
         kept = sys.argv, sys.path[:], sys.modules.get("__main__")
         others = take_programs_modules()
+        exits = os._exit, posix._exit
+        os._exit = posix._exit = leave
         sys.argv = [{"code": "-c", "module": "-m"}.get(self.kind, self.what), *self.rest]
         main = types.ModuleType("__main__")
         main.__builtins__ = builtins
@@ -180,11 +192,14 @@ class Program:
             return 0
         except SystemExit as end:
             return status_of(end)
+        except Left as end:
+            return int(end.args[0]) & 255
         except Exception as error:
             show(error)
             return 1
         finally:
             sys.argv, sys.path[:], sys.modules["__main__"] = kept
+            os._exit, posix._exit = exits
             take_programs_modules()
             sys.modules.update(others)
 

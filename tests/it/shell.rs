@@ -225,6 +225,20 @@ async fn a_directory_that_only_the_shell_has_is_the_shell_s_and_python_stays() {
 }
 
 #[tokio::test]
+async fn the_end_of_a_program_in_a_script_ends_neither_the_script_nor_the_session() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    session.shell("x=1").await.unwrap();
+    let script = "python3 -c 'import os; os._exit(3)'; echo $?; python3 -c 'exit(4)'; echo $?";
+    assert_eq!(session.shell(script).await.unwrap().stdout(), "3\n4\n");
+    // A deadline ends the script, and leaves the shell as it was.
+    let endless = Cell::shell("y=2; python3 -c 'while True: pass'; echo on");
+    let ran = session.run(endless.timeout(Duration::from_millis(500))).await.unwrap();
+    assert!(matches!(ran.outcome(), Outcome::Terminated(_)), "{ran:?}");
+    let after = session.shell("echo $x$y").await.unwrap();
+    assert_eq!((ran.stdout(), after.stdout()), ("", "12\n"));
+}
+
+#[tokio::test]
 async fn a_time_limit_of_subprocess_ends_a_command_and_the_run_goes_on() {
     let mut session = sandbox(Limits::default()).session().await.unwrap();
     for command in ["while :; do :; done", "echo a; sleep 1000"] {
