@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read};
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use isolet::internals::lock;
@@ -25,6 +26,12 @@ const MAX_INPUT: usize = 1 << 20;
 
 /// The number of events that wait for a listener. Then the command waits.
 const WAITING_EVENTS: usize = 64;
+
+/// The maximum number of listeners of a command.
+const MAX_LISTENERS: usize = 16;
+
+/// The time for which the end of a command waits for listeners that take nothing.
+const LAST_WORDS: Duration = Duration::from_secs(60);
 
 /// A command to run: a script with a shell of its own.
 #[derive(Clone, Debug, Default)]
@@ -74,11 +81,16 @@ pub struct RunningCommand {
 }
 
 impl RunningCommand {
-    /// Returns what is told from here on.
-    pub fn listen(&self) -> mpsc::Receiver<CommandEvent> {
+    /// Returns what is told from here on; refused if too many listen.
+    pub fn listen(&self) -> Result<mpsc::Receiver<CommandEvent>, Refusal> {
         let (sender, receiver) = mpsc::channel(WAITING_EVENTS);
-        lock(&self.listeners).push(sender);
-        receiver
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|listener| !listener.is_closed());
+        if listeners.len() >= MAX_LISTENERS {
+            return Err(Refusal::Quota(format!("listeners of a command: limit {MAX_LISTENERS}")));
+        }
+        listeners.push(sender);
+        Ok(receiver)
     }
 
     /// Gives the command more input. Returns `false` if it has no room for it, or takes none.
@@ -96,7 +108,7 @@ impl RunningCommand {
         self.killed.cancel();
     }
 
-    /// Tells all listeners, and waits for those that do not listen yet.
+    /// Tells all listeners, and waits for one that has not taken what it was told before.
     async fn tell(&self, event: CommandEvent) {
         let listeners = lock(&self.listeners).clone();
         for listener in &listeners {
@@ -167,7 +179,7 @@ impl Node {
         line: CommandLine,
     ) -> Result<(Arc<RunningCommand>, mpsc::Receiver<CommandEvent>), Refusal> {
         let command = session.session().commands.add(line)?;
-        let (events, node) = (command.listen(), Arc::clone(self));
+        let (events, node) = (command.listen()?, Arc::clone(self));
         let running = Arc::clone(&command);
         tokio::spawn(async move {
             let ended = session.session().ended().clone();
@@ -180,7 +192,9 @@ impl Node {
             running.input.close();
             session.session().commands.remove(running.number);
             drop(session);
-            running.tell(CommandEvent::End(end)).await;
+            let told = running.tell(CommandEvent::End(end));
+            // A listener that takes nothing for so long is not told.
+            let _ = tokio::time::timeout(LAST_WORDS, told).await;
         });
         Ok((command, events))
     }

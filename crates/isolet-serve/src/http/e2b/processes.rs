@@ -25,7 +25,7 @@ use super::{Failed, Reached, text};
 use crate::http::body::{DialectJson, RawBody, count_values, in_turn};
 use crate::http::problem::Problem;
 use isolet_service::node::{
-    CommandEnd, CommandEvent, CommandLine, Node, RunningCommand, SessionLease,
+    CommandEnd, CommandEvent, CommandLine, Node, Refusal, RunningCommand, SessionLease,
 };
 use isolet_support::http_server::Patient;
 
@@ -153,7 +153,10 @@ async fn call(
         return Ok(Err(RpcError("not_found", text)));
     };
     Ok(match method {
-        "Connect" => Ok(events(command.number, command.listen())),
+        "Connect" => match command.listen() {
+            Ok(heard) => Ok(events(command.number, heard)),
+            Err(refusal) => Err(exhausted(refusal)),
+        },
         "SendInput" => input(&command, asked.input.stdin.as_deref()),
         "CloseStdin" => {
             command.close_input();
@@ -178,6 +181,10 @@ fn only_message(body: &[u8]) -> Option<&[u8]> {
     let [flag, length @ ..] = head;
     let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
     (*flag == 0 && length == message.len()).then_some(message)
+}
+
+fn exhausted(refusal: Refusal) -> RpcError {
+    RpcError("resource_exhausted", Problem::from(refusal).text())
 }
 
 fn invalid(text: &str) -> RpcError {
@@ -211,9 +218,7 @@ fn start(
         has_input: asked.stdin.unwrap_or(true),
         tag: asked.tag,
     };
-    let (command, heard) = node
-        .start_command(sessions, line)
-        .map_err(|refusal| RpcError("resource_exhausted", Problem::from(refusal).text()))?;
+    let (command, heard) = node.start_command(sessions, line).map_err(exhausted)?;
     Ok(events(command.number, heard))
 }
 
