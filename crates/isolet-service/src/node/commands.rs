@@ -31,7 +31,7 @@ const WAITING_EVENTS: usize = 64;
 const MAX_LISTENERS: usize = 16;
 
 /// The time for which the end of a command waits for listeners that take nothing.
-const LAST_WORDS: Duration = Duration::from_secs(60);
+const LAST_WORDS: Duration = Duration::from_mins(1);
 
 /// A command to run: a script with a shell of its own.
 #[derive(Clone, Debug, Default)]
