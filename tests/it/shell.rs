@@ -30,7 +30,7 @@ for file in sorted(record.CASES.glob('*.txt')):
         if record.record(case).strip() != case.strip():
             different.append(case.split('\\n')[0])
 different";
-    let Value::List(found) = eval(&mut session, code).await else { panic!() };
+    let Value::List(found) = eval(&mut session, code).await else { panic!("no list of cases") };
     let found: Vec<_> = found.iter().filter_map(Value::as_str).collect();
     assert_eq!(found, DIFFERENT);
 }

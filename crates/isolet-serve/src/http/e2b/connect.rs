@@ -109,14 +109,26 @@ async fn file_system(
     headers: HeaderMap,
     body: Result<RawBody, Problem>,
 ) -> Response {
-    let RawBody(body) = match body {
-        Ok(body) => body,
-        Err(problem) => return Failed(problem).into_response(),
+    answered(&headers, body, async |body| {
+        let called = call(&node, &reached, &method, &headers, body).await?;
+        Ok(called.map(|answer| DialectJson(answer).into_response()))
+    })
+    .await
+}
+
+/// Answers a call of a service, whose body may be unreadable.
+pub(super) async fn answered(
+    headers: &HeaderMap,
+    body: Result<RawBody, Problem>,
+    call: impl AsyncFnOnce(&[u8]) -> Result<Result<Response, RpcError>, Failed>,
+) -> Response {
+    let called = match body {
+        Ok(RawBody(body)) => call(&body).await,
+        Err(problem) => Err(Failed(problem)),
     };
-    let called = call(&node, &reached, &method, &headers, &body).await;
     match called {
-        Ok(Ok(answer)) => DialectJson(answer).into_response(),
-        Ok(Err(error)) => error.answer(&headers),
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => error.answer(headers),
         Err(failed) => failed.into_response(),
     }
 }

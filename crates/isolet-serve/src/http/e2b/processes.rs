@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value as AnyJson, json};
 use tokio::sync::mpsc::Receiver;
 
-use super::connect::{END, MESSAGE, RpcError, STREAM, frame, streamed};
+use super::connect::{END, MESSAGE, RpcError, STREAM, answered, frame, streamed};
 use super::{Failed, Reached, text};
 use crate::http::body::{DialectJson, RawBody, count_values, in_turn};
 use crate::http::problem::Problem;
@@ -93,15 +93,8 @@ async fn answer(
     headers: HeaderMap,
     body: Result<RawBody, Problem>,
 ) -> Response {
-    let RawBody(body) = match body {
-        Ok(body) => body,
-        Err(problem) => return Failed(problem).into_response(),
-    };
-    match call(&node, &reached, &method, &headers, &body).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(error)) => error.answer(&headers),
-        Err(failed) => failed.into_response(),
-    }
+    let call = async |body: &[u8]| call(&node, &reached, &method, &headers, body).await;
+    answered(&headers, body, call).await
 }
 
 async fn call(
