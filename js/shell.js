@@ -63,6 +63,8 @@ const NEW_DIRECTORY = 0o755;
 
 /** A step of a shell that is no more. */
 const LOST = 4;
+/** What `output` says of a command that may not go on. */
+const STOPPED = 2;
 
 const nothing = new Uint8Array(0);
 
@@ -142,11 +144,30 @@ class Shell {
     }, 0);
   }
 
-  answer(session, call, status, out, outLength, err, errLength) {
-    this.#guarded(() => {
-      const given = [...this.#given(out, outLength), ...this.#given(err, errLength)];
-      this.#exports.answer(session, call, status, ...given);
-    }, 0);
+  answer(session, call, status) {
+    this.#guarded(() => this.#exports.answer(session, call, status), 0);
+  }
+
+  /** Writes what a command prints that is carried out here; whether it may go on. */
+  output(session, call, descriptor, address, length) {
+    return this.#guarded(() => {
+      this.#watch(session);
+      const given = this.#given(address, length);
+      return this.#exports.output(session, call, descriptor, ...given);
+    }, STOPPED);
+  }
+
+  /** When the run of a session has something to do, in microseconds since 1970; -1 if never. */
+  nextWake(session) {
+    return this.#guarded(() => this.#exports.next_wake(session), -1);
+  }
+
+  /** Goes on until there is more of the pipe that such a command reads. Returns the step. */
+  pull(session, call) {
+    return this.#guarded(() => {
+      this.#watch(session);
+      return this.#exports.pull(session, call);
+    }, LOST);
   }
 
   textSize() {
@@ -341,8 +362,11 @@ export function shellCalls(Module, interpreter) {
     cancel: (session) => shell.cancel(session),
     more: (session, address, length) => shell.more(session, address, length),
     state: (session) => shell.state(session),
-    done: (session, call, status, out, outLength, err, errLength) =>
-      shell.answer(session, call, status, out, outLength, err, errLength),
+    done: (session, call, status) => shell.answer(session, call, status),
+    output: (session, call, descriptor, address, length) =>
+      shell.output(session, call, descriptor, address, length),
+    pull: (session, call) => shell.pull(session, call),
+    next_wake: (session) => shell.nextWake(session),
     text_size: () => shell.textSize(),
     text: (address, length) => shell.text(address, length),
     input_size: () => shell.inputSize(),

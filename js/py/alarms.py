@@ -1,9 +1,10 @@
 """`signal.alarm` and `signal.setitimer`: a handler of SIGALRM is called in time.
 
-The host interrupts what computes, and the event loop ends what waits. There is one alarm at a time,
-and it ends with its run.
+The host interrupts what computes, and the event loop ends what waits. Programs have one alarm at a
+time, which ends with its run. Commands of the shell have theirs beside it.
 """
 
+import contextlib
 import errno
 import math
 import operator
@@ -26,6 +27,7 @@ handler = signal.SIG_DFL
 is_watched = False  # whether CPython calls `deliver`
 due = None  # when the alarm is due, by the monotonic clock
 interval = 0.0  # seconds between alarms; 0 if there is one only
+looks = []  # what looks at the commands that go on, the inner ones last
 
 
 class itimer_error(OSError):  # noqa: N801: its name in `signal`
@@ -99,20 +101,70 @@ def set_timer(seconds, repeated):
         watch()
     due = monotonic() + seconds if seconds else None
     interval = repeated if seconds else 0.0
-    bridge.set_alarm(max(min(seconds, LONGEST), 0.001) * 1000 if seconds else 0)
+    arm()
     return before
+
+
+def arm():
+    """Has the signal arrive when the next of all is due."""
+    moment = min((look.due for look in looks), default=math.inf)
+    if due is not None:
+        moment = min(moment, due)
+    seconds = min(max(moment - monotonic(), 0.001), LONGEST)
+    bridge.set_alarm(seconds * 1000 if moment != math.inf else 0)
+
+
+class Look:
+    """Calls a function when it is due, which raises an exception or says when it is due again."""
+
+    def __init__(self, function):
+        self.function, self.due = function, math.inf
+
+    def again(self):
+        self.due = monotonic() + EARLY  # unless it says another time
+        self.due = self.function()
+
+
+@contextlib.contextmanager
+def looking(function, due):
+    """Calls `function` when it is due while a command goes on, even one that computes."""
+    look = Look(function)
+    look.due = due
+    looks.append(look)
+    try:
+        if due != math.inf:
+            watch()
+            arm()
+        yield
+    finally:
+        if look in looks:  # the run may have ended
+            looks.remove(look)
+            if look.due != math.inf:
+                arm()
 
 
 def end():
     """Drops an alarm with the run that has set it."""
     waits.alarm_error = None
-    if due is not None:
+    if looks or due is not None:
+        looks.clear()
         set_timer(0, 0.0)
 
 
 def deliver(number, frame):
     """Does what there is to do when the signal has arrived."""
     global due, interval
+    is_for_look = False
+    try:
+        for look in list(looks):
+            if look.due - monotonic() < EARLY:
+                is_for_look = True
+                look.again()
+    finally:
+        if is_for_look:
+            arm()
+    if is_for_look and (due is None or due - monotonic() >= EARLY):
+        return
     if due is not None and due - monotonic() < EARLY:
         if interval:
             set_timer(interval, interval)

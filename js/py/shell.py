@@ -6,25 +6,29 @@ commands that are ours are carried out here, between two steps.
 
 import _thread
 import contextlib
+import errno
 import io
 import json
 import math
 import os
 import sys
+import threading
 import time
 import types
 
 import _isolet_shell_commands as commands
 from _isolet_frames import BYTES_HEADER
 
-FAILED, FINISHED, CALL, WAIT, LOST, INPUT = range(6)  # what a step asks for
+FAILED, FINISHED, CALL, WAIT, LOST, INPUT, PIECE = range(7)  # what a step asks for
 
 CALLS = (
-    *("begin", "end", "run", "resume", "cancel", "state", "done", "more"),
-    *("text_size", "text", "input_size", "input"),
+    *("begin", "end", "run", "resume", "cancel", "state", "done", "more", "output", "pull"),
+    *("next_wake", "text_size", "text", "input_size", "input"),
 )
-PIECE = 1 << 18  # bytes of input at a time, at most
+MOST = 1 << 18  # bytes of input at a time
+BROKEN, STOPPED = 1, 2  # why a command may not go on writing
 INTERRUPTED = 130  # the status of what an interrupt has ended
+BETWEEN_LOOKS = 0.05  # seconds that a command computes before the shell goes on
 LONGEST = 3600.0  # seconds between two looks at a time limit
 
 bridge = None
@@ -129,23 +133,70 @@ def take_step(session, step, control, stdin):
         piece = stdin()
         bridge.more(session, *place(piece))
     else:
-        piped = bytes(bridge.input_size())
-        bridge.input(*place(piped))
-        reads = commands.Input(piped, stdin) if found["live"] else io.BytesIO(piped)
+        call = Call(session, found["id"], control, stdin)
         try:
-            status, out, err = commands.carry_out(found, reads)
+            status = commands.carry_out(found, call, call.input(found))
         except BaseException:
-            give_up(session, found["id"])
+            give_up(session, call.id)
             raise
-        bridge.done(session, found["id"], status, *place(out), *place(err))
+        bridge.done(session, call.id, status)
     return not control.is_killed and not is_late(control)
+
+
+class Call:
+    """A command that is carried out here: what it reads and writes."""
+
+    def __init__(self, session, number, control, stdin):
+        self.session, self.id, self.control, self.stdin = session, number, control, stdin
+
+    def input(self, found):
+        """Its standard input: what came with it, and then what comes while it runs."""
+        begun = received()
+        if found["live"]:
+            return commands.Input(begun, self.stdin)
+        return commands.Input(begun, self.pull) if found["more"] else io.BytesIO(begun)
+
+    def pull(self):
+        """More of the pipe that it reads, for which the commands that write to it go on."""
+        while (step := bridge.pull(self.session, self.id)) != PIECE:
+            if not take_step(self.session, step, self.control, self.stdin):
+                bridge.cancel(self.session)
+        return received()
+
+    def write(self, descriptor, data):
+        """Writes to one of its streams, 1 or 2."""
+        written = bridge.output(self.session, self.id, descriptor, *place(data))
+        if written == STOPPED or self.control.is_killed or is_late(self.control):
+            raise commands.Stopped(self)
+        if written == BROKEN and descriptor == 1:
+            raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+    def look(self):
+        """Lets the shell go on beside the command, which ends if the shell has stopped it."""
+        self.write(2, b"")
+        return self.next_look()
+
+    def next_look(self):
+        """When the shell has something to do, such as to end a command after `timeout`."""
+        if threading.current_thread() is not threading.main_thread():
+            return math.inf  # no signal arrives in another
+        wake = bridge.next_wake(self.session)
+        now = time.monotonic()
+        moment = now + max(wake / 1e6 - time.time(), BETWEEN_LOOKS) if wake >= 0 else math.inf
+        return min(moment, self.control.deadline)
+
+
+def received():
+    """The bytes that came with the last step."""
+    data = bytes(bridge.input_size())
+    bridge.input(*place(data))
+    return data
 
 
 def give_up(session, call):
     """Ends the run of a shell whose command was interrupted: the shell can be used again."""
-    nothing = place(b"")
     bridge.cancel(session)
-    bridge.done(session, call, INTERRUPTED, *nothing, *nothing)
+    bridge.done(session, call, INTERRUPTED)
     bridge.resume(session)
 
 
@@ -156,7 +207,7 @@ def inherited():
     def more():
         try:
             reader = stream.buffer
-            return (reader.read1 if hasattr(reader, "read1") else reader.read)(PIECE)
+            return (reader.read1 if hasattr(reader, "read1") else reader.read)(MOST)
         except (AttributeError, ValueError, OSError):  # it is closed, or replaced by a text
             return b""
 

@@ -12,6 +12,7 @@ import sys
 import traceback
 import types
 
+import _isolet_alarms as alarms
 import _isolet_programs as programs
 import _isolet_shell_web as web
 import _isolet_tools as tools
@@ -20,21 +21,40 @@ import _isolet_waits as waits
 VERSION = "Python {}.{}.{}".format(*sys.version_info[:3])
 WITH_VALUE = ("-W", "-X")  # options of python that take a value
 SYSTEM = "/lib/"  # where the standard library and packages are
-ALONE = "bBdEiIOPqsSuvx"  # those that take none and change nothing here
+ALONE = "bBdEiIOPqsSuvx"  # those that take none, of which only -u changes something here
+BROKEN_PIPE = 141  # the status of a command that nobody reads
 
 
 class Usage(Exception):
     """Options that there are not."""
 
 
-def carry_out(call, stdin):
-    """The status and the output of a command that the shell has asked for; its input is a file."""
+class Stopped(BaseException):
+    """The shell has stopped the command of a process, whose output goes nowhere."""
+
+    def __init__(self, process):
+        super().__init__()
+        self.process = process
+
+
+def carry_out(call, process, stdin):
+    """The status of a command that the shell has asked for, which reads a file and writes to
+    `process`."""
     command = find(call["name"].removeprefix("/usr/bin/").removeprefix("/bin/"))
     if command is None:
-        return 127, b"", f"bash: {call['name']}: command not found\n".encode()
-    with Streams(stdin) as streams, place(call["cwd"], call["env"]):
-        status = command(call["args"])
-    return status, streams.out, streams.err
+        process.write(2, f"bash: {call['name']}: command not found\n".encode())
+        return 127
+    try:
+        with Streams(process, stdin, call["seen"]) as streams, place(call["cwd"], call["env"]):
+            with alarms.looking(process.look, process.next_look()):
+                status = command(call["args"])
+            return streams.finish(status)
+    except BrokenPipeError:
+        return BROKEN_PIPE
+    except Stopped as stop:
+        if stop.process is not process:
+            raise
+        return BROKEN_PIPE  # which nobody sees
 
 
 class Input(io.BufferedReader):
@@ -59,44 +79,61 @@ class RawInput(io.RawIOBase):
         return count
 
 
-class Buffer(io.BytesIO):
-    """Has its contents even when a program has closed it."""
+class Output(io.RawIOBase):
+    """A stream of a command, whose pieces go to the shell."""
 
-    contents = b""
+    def __init__(self, process, descriptor):
+        self.process, self.descriptor = process, descriptor
 
-    def close(self):
-        if not self.closed:
-            self.contents = self.getvalue()
-        super().close()
+    def writable(self):
+        return True
+
+    def write(self, data):
+        data = bytes(data)
+        self.process.write(self.descriptor, data)
+        return len(data)
 
 
 class Streams:
-    """Standard streams of a command's own."""
+    """Standard streams of a command's own, with buffers as CPython has them: what somebody sees
+    goes on with each line, and what goes into a pipe or a file in blocks.
+    """
 
     NAMES = ("stdin", "stdout", "stderr")
 
-    def __init__(self, stdin):
-        self.buffers = [stdin, Buffer(), Buffer()]
+    def __init__(self, process, stdin, is_seen):
+        out, err = (io.BufferedWriter(Output(process, descriptor)) for descriptor in (1, 2))
+        self.own = [
+            io.TextIOWrapper(stdin, "utf-8", "surrogateescape"),
+            io.TextIOWrapper(out, "utf-8", "surrogateescape", line_buffering=is_seen),
+            io.TextIOWrapper(err, "utf-8", "backslashreplace", line_buffering=True),
+        ]
+        for stream, mode in zip(self.own, "rww"):
+            stream.mode = mode
 
     def __enter__(self):
         self.kept = [getattr(sys, name) for name in self.NAMES]
-        for name, buffer in zip(self.NAMES, self.buffers):
-            how = "backslashreplace" if name == "stderr" else "surrogateescape"
-            stream = io.TextIOWrapper(buffer, "utf-8", how, write_through=True)
-            stream.mode = "r" if name == "stdin" else "w"
+        for name, stream in zip(self.NAMES, self.own):
             setattr(sys, name, stream)
-        self.own = [getattr(sys, name) for name in self.NAMES]
         return self
 
     def __exit__(self, *_):
-        for stream in self.own[1:]:
-            with contextlib.suppress(ValueError):  # the program has closed it
-                stream.flush()
         for name, stream in zip(self.NAMES, self.kept):
             setattr(sys, name, stream)
-        for buffer in self.buffers[1:]:
-            buffer.close()
-        self.out, self.err = (buffer.contents for buffer in self.buffers[1:])
+        for stream in self.own[1:]:
+            with contextlib.suppress(OSError, ValueError, Stopped):  # as of one without a buffer
+                stream.close()
+
+    def finish(self, status):
+        """Writes what is left; the status, which tells of it if nobody reads that."""
+        for stream in self.own[1:]:
+            try:
+                stream.flush()
+            except BrokenPipeError:
+                status = status or BROKEN_PIPE
+            except ValueError:  # the program has closed it
+                pass
+        return status
 
 
 @contextlib.contextmanager
@@ -124,42 +161,54 @@ def set_environment(variables):
 def python(arguments):
     """Runs a program as `python` does: code, a module, a file, or what it reads."""
     try:
-        kind, what, rest = parsed(arguments)
+        kind, what, rest, is_unbuffered = parsed(arguments)
     except Usage as error:
         print(error, file=sys.stderr)
         return 2
     if kind == "version":
         print(VERSION)
         return 0
+    if is_unbuffered or os.environ.get("PYTHONUNBUFFERED"):
+        unbuffer()
     return Program(kind, what, rest).run()
 
 
+def unbuffer():
+    """Has standard output go on with each write, as `-u` does."""
+    raw = sys.stdout.detach().detach()
+    sys.stdout = io.TextIOWrapper(raw, "utf-8", "surrogateescape", write_through=True)
+    sys.stdout.mode = "w"
+
+
 def parsed(arguments):
-    rest = list(arguments)
+    """What to run: its kind, its name or code, its arguments, and whether it has no buffer."""
+    rest, is_unbuffered = list(arguments), False
     while rest:
         word = rest.pop(0)
         if word == "--version" or word.startswith("-V"):
-            return "version", None, []
+            return "version", None, [], is_unbuffered
         if word == "-":
-            return "input", "-", rest
+            return "input", "-", rest, is_unbuffered
         if word == "--":
             break
         if not word.startswith("-"):
-            return "file", word, rest
+            return "file", word, rest, is_unbuffered
         letters = word[1:]
         while letters and letters[0] in ALONE:
+            is_unbuffered = is_unbuffered or letters[0] == "u"
             letters = letters[1:]
         if letters[:1] in ("c", "m"):
             what = letters[1:] or (rest.pop(0) if rest else None)
             if what is None:
                 raise Usage(f"Argument expected for the -{letters[0]} option")
-            return {"c": "code", "m": "module"}[letters[0]], what, rest
+            return {"c": "code", "m": "module"}[letters[0]], what, rest, is_unbuffered
         if f"-{letters[:1]}" in WITH_VALUE:
             if not letters[1:] and rest:
                 del rest[0]
         elif letters:
             raise Usage(f"unknown option {word}")
-    return ("file", rest[0], rest[1:]) if rest else ("input", "", [])
+    kind, what = ("file", rest[0]) if rest else ("input", "")
+    return kind, what, rest[1:], is_unbuffered
 
 
 class Left(BaseException):

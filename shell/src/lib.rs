@@ -18,7 +18,10 @@
 //! | `session_flag(session) -> address` | the byte that cancels the run when it becomes 1 |
 //! | `session_state(session) -> step` | between two runs: `{"cwd", "status", "env"}` |
 //! | `run(session, request, len, stdin, len) -> step` | begins a run; no input if `stdin` is 0 |
-//! | `answer(session, call, status, stdout, len, stderr, len)` | the answer to a call |
+//! | `output(session, call, descriptor, bytes, len) -> 0, 1, 2` | output of a call, 1 or 2 |
+//! | `pull(session, call) -> step` | goes on until there is more of the pipe that a call reads |
+//! | `next_wake(session) -> time` | when the run wants to go on; -1 if never |
+//! | `answer(session, call, status)` | the answer to a call |
 //! | `input(session, bytes, len)` | more of a live input; its end if `len` is 0 |
 //! | `resume(session) -> step` | goes on after an answer, input, or after time has passed |
 //! | `reply_text() -> address`, `reply_text_len()` | JSON, or the error after step 0 |
@@ -47,9 +50,18 @@
 //! | 2, call: carry out a command, `answer`, `resume` | a call, and its input |
 //! | 3, wait: until a time, or an answer, then `resume` | microseconds since 1970, or `null` |
 //! | 5, input: until there is some, or as step 3; `input`, `resume` | as of step 3 |
+//! | 6, piece: what `pull` waited for | bytes; none at their end, or if the call is no more |
 //!
-//! A call is `{"id", "name", "args", "env", "cwd", "piped", "live"}`. `null` waits for an answer
-//! only. Number 4 is the host's.
+//! A call is `{"id", "name", "args", "env", "cwd", "piped", "more", "seen", "live"}`. `null` waits
+//! for an answer only. Number 4 is the host's.
+//!
+//! A call that takes long lets the run go on by `output` of nothing, at the times of `next_wake`.
+//! What a call writes is delivered at once, unless it goes to a file; with `seen` somebody sees it,
+//! as on a terminal. `output` says whether it may
+//! go on: 1, nobody reads its standard output, as after `| head -1`; 2, it was stopped, as by
+//! `timeout`. What comes with a call that has `more` is the beginning of what it reads, and `pull`
+//! gives the rest. `pull` may ask for anything that `resume` may, other calls included, and is
+//! repeated after that.
 //!
 //! Live input is asked for only when a command reads it that the shell carries out; `input.rs` says
 //! which do. What a command leaves is there for the next. A call that is `live` reads the host's
@@ -105,11 +117,11 @@ mod session;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use bashkit::ExecResult;
+use bashkit::OutputStream;
 use serde::Serialize;
 
 use crate::executor::lock;
-use crate::session::{Session, Step};
+use crate::session::{Session, Step, Written};
 
 /// What a function of the module says the host is to do.
 #[repr(u32)]
@@ -119,6 +131,7 @@ enum Next {
     Call = 2,
     Wait = 3,
     Input = 5,
+    Piece = 6,
 }
 
 struct SendSession(Session);
@@ -165,6 +178,10 @@ fn done(step: Option<Step>) -> u32 {
         Some(Step::Input(until)) => {
             reply(&until, Vec::new());
             Next::Input as u32
+        }
+        Some(Step::Piece(bytes)) => {
+            reply(&(), bytes);
+            Next::Piece as u32
         }
     }
 }
@@ -243,21 +260,34 @@ unsafe extern "C" fn run(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn answer(
+extern "C" fn answer(session: u32, call: u32, status: i32) {
+    let _unknown = with(session, |session| session.answer(call, status));
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn output(
     session: u32,
     call: u32,
-    status: i32,
-    stdout: *mut u8,
-    stdout_len: usize,
-    stderr: *mut u8,
-    stderr_len: usize,
-) {
-    // SAFETY: the host's buffers are `alloc`'s.
-    let (stdout, stderr) = unsafe { (owned(stdout, stdout_len), owned(stderr, stderr_len)) };
-    let mut answer = ExecResult::ok_bytes(stdout);
-    answer.stderr = stderr.into();
-    answer.exit_code = status;
-    let _unknown = with(session, |session| session.answer(call, answer));
+    descriptor: u32,
+    bytes: *mut u8,
+    len: usize,
+) -> u32 {
+    // SAFETY: the host's buffer is `alloc`'s.
+    let bytes = unsafe { owned(bytes, len) };
+    let stream = if descriptor == 2 { OutputStream::Stderr } else { OutputStream::Stdout };
+    let written = with(session, |session| session.write(call, stream, &bytes));
+    written.unwrap_or(Written::Stopped) as u32
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn next_wake(session: u32) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a time is below 2^53 microseconds")]
+    with(session, |session| session.next_wake()).flatten().map_or(-1.0, |micros| micros as f64)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn pull(session: u32, call: u32) -> u32 {
+    done(with(session, |session| session.pull(call)))
 }
 
 #[unsafe(no_mangle)]

@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bashkit::{
-    Bash, Error, ExecOptions, ExecResult, ExecutionLimits, LiveInput, MemoryLimits, Result,
-    SessionLimits,
+    Bash, Error, ExecOptions, ExecResult, ExecutionLimits, LiveInput, MemoryLimits, OutputStream,
+    Result, SessionLimits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -84,6 +84,19 @@ pub(crate) enum Step {
     Call(Call),
     Wait(Option<u64>),
     Input(Option<u64>),
+    /// What a command reads; nothing at the end.
+    Piece(Vec<u8>),
+}
+
+/// Whether a command may go on writing.
+#[derive(Clone, Copy, PartialEq)]
+#[repr(u32)]
+pub(crate) enum Written {
+    Yes = 0,
+    /// Nobody reads its standard output.
+    Broken = 1,
+    /// The command was stopped.
+    Stopped = 2,
 }
 
 type Run = Pin<Box<dyn Future<Output = (Box<Bash>, Result<ExecResult>)>>>;
@@ -100,6 +113,8 @@ pub(crate) struct Session {
     /// The shell, while nothing runs in it.
     idle: Option<Box<Bash>>,
     run: Option<Run>,
+    /// How the run ended while the host carried out a command, which was stopped.
+    ended: Option<(Box<Bash>, Result<ExecResult>)>,
     executor: Executor,
 }
 
@@ -162,6 +177,7 @@ impl Session {
             input: None,
             idle: Some(bash),
             run: None,
+            ended: None,
             executor: Executor::new(id, config.stack),
         }
     }
@@ -210,33 +226,74 @@ impl Session {
     }
 
     /// The host's answer to a call.
-    pub(crate) fn answer(&mut self, id: u32, answer: ExecResult) {
-        lock(&self.desk.calls).answer(id, answer);
+    pub(crate) fn answer(&mut self, call: u32, status: i32) {
+        lock(&self.desk.calls).answer(call, status);
+    }
+
+    /// Writes to a stream of a command that the host carries out, and lets the shell deliver it.
+    pub(crate) fn write(&mut self, call: u32, stream: OutputStream, bytes: &[u8]) -> Written {
+        if !lock(&self.desk.calls).write(call, stream, bytes) {
+            return Written::Stopped;
+        }
+        self.poll();
+        match lock(&self.desk.calls).output(call) {
+            None => Written::Stopped,
+            Some(output) if output.is_broken() => Written::Broken,
+            Some(_) => Written::Yes,
+        }
+    }
+
+    /// Goes on until a command that the host carries out has more of the pipe that it reads, or
+    /// until there is something else for the host.
+    pub(crate) fn pull(&mut self, call: u32) -> Step {
+        lock(&self.desk.calls).ask(call);
+        self.poll();
+        if let Some(bytes) = lock(&self.desk.calls).read(call) {
+            return Step::Piece(bytes);
+        }
+        match self.next() {
+            // Who writes to the pipe waits for a command that waits for this one.
+            Step::Wait(None) => Step::Piece(Vec::new()),
+            step => step,
+        }
+    }
+
+    /// When a future of the run wants to go on, in microseconds since 1970.
+    pub(crate) fn next_wake(&self) -> Option<u64> {
+        self.executor.next_wake()
     }
 
     /// Goes on until there is something for the host; `None` if nothing runs.
     pub(crate) fn step(&mut self) -> Option<Step> {
-        let run = self.run.as_mut()?;
+        self.poll();
+        if let Some((bash, result)) = self.ended.take() {
+            self.idle = Some(bash);
+            *lock(&self.desk.calls) = Default::default();
+            return Some(Step::Finished(self.finished(result)));
+        }
+        self.run.is_some().then(|| self.next())
+    }
+
+    fn poll(&mut self) {
+        let Some(run) = &mut self.run else { return };
         let cancelled = self.desk.is_cancelled();
         if cancelled {
             lock(&self.desk.calls).wake();
         }
-        match self.executor.run(run.as_mut(), cancelled) {
-            Poll::Ready((bash, result)) => {
-                self.run = None;
-                self.idle = Some(bash);
-                *lock(&self.desk.calls) = Default::default();
-                Some(Step::Finished(self.finished(result)))
-            }
-            Poll::Pending => {
-                let wake = self.executor.next_wake();
-                let is_awaited = self.input.as_ref().is_some_and(LiveInput::is_awaited);
-                Some(match lock(&self.desk.calls).next() {
-                    Some(call) => Step::Call(call),
-                    None if is_awaited && !self.executor.is_preempted => Step::Input(wake),
-                    None => Step::Wait(wake),
-                })
-            }
+        if let Poll::Ready(ended) = self.executor.run(run.as_mut(), cancelled) {
+            self.run = None;
+            self.ended = Some(ended);
+        }
+    }
+
+    /// What the host is to do for a run that goes on.
+    fn next(&self) -> Step {
+        let wake = self.executor.next_wake();
+        let is_awaited = self.input.as_ref().is_some_and(LiveInput::is_awaited);
+        match lock(&self.desk.calls).next() {
+            Some(call) => Step::Call(call),
+            None if is_awaited && !self.executor.is_preempted => Step::Input(wake),
+            None => Step::Wait(wake),
         }
     }
 

@@ -14,6 +14,7 @@ export const finished = 1;
 export const call = 2;
 export const wait = 3;
 export const input = 5;
+export const piece = 6;
 
 /** One instance of the module, with its sessions. */
 export class Shell {
@@ -69,8 +70,20 @@ export class Shell {
     return this.step(this.exports.run(session, ...this.putJson(request), ...input));
   }
 
+  /** Writes to a stream of a call: 0 if it may go on, 1 if nobody reads it, 2 if it was stopped. */
+  write(session, id, descriptor, bytes) {
+    return this.exports.output(session, id, descriptor, ...this.put(bytes));
+  }
+
+  /** Goes on until there is more of the pipe that a call reads. */
+  pull(session, id) {
+    return this.step(this.exports.pull(session, id));
+  }
+
   answer(session, id, status, stdout = new Uint8Array(), stderr = new Uint8Array()) {
-    this.exports.answer(session, id, status, ...this.put(stdout), ...this.put(stderr));
+    this.write(session, id, 1, stdout);
+    this.write(session, id, 2, stderr);
+    this.exports.answer(session, id, status);
   }
 
   /** More of a live input; nothing is its end. */

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use deno_core::v8;
 use tokio::sync::Notify;
 
-use super::signal;
+use super::signal::{self, Signal};
 use crate::protocol::Control;
 use crate::support::watchdog;
 
@@ -150,7 +150,7 @@ impl IsolateControl {
         if self.alarm.compare_exchange(ALARM_SET, ALARM_DUE, order.0, order.1).is_ok()
             && let Some(handle) = self.handle.get()
         {
-            signal::raise(handle);
+            signal::raise(handle, Signal::Alarm);
         }
     }
 
@@ -232,7 +232,7 @@ impl Control for IsolateControl {
         self.asked.store(true, Ordering::Release);
         self.pending.store(true, Ordering::Release);
         if let Some(handle) = self.handle.get() {
-            signal::raise(handle);
+            signal::raise(handle, Signal::Interrupt);
         }
         self.woken.notify_one();
     }

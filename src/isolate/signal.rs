@@ -31,18 +31,33 @@ pub(crate) fn watch_shell(memory: v8::Local<'_, v8::WasmMemoryObject>, at: usize
     SHELL.set(Some(Flag { memory, at }));
 }
 
+/// What the guest is to look for.
+#[derive(Clone, Copy)]
+pub(crate) enum Signal {
+    /// Ends a command of the shell, too.
+    Interrupt,
+    /// For Python only.
+    Alarm,
+}
+
 /// Sets the bytes, from any thread, at the next point where V8 handles interrupts.
-pub(crate) fn raise(isolate: &v8::IsolateHandle) {
-    extern "C" fn set(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
-        for flag in [&FLAG, &SHELL] {
-            flag.with_borrow(|flag| {
-                let byte = flag.as_ref().and_then(|Flag { memory, at }| memory.get(*at));
-                if let Some(byte) = byte {
-                    byte.set(1);
-                }
-            });
-        }
+pub(crate) fn raise(isolate: &v8::IsolateHandle, signal: Signal) {
+    extern "C" fn set_both(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+        FLAG.with_borrow(|flag| set(flag.as_ref()));
+        SHELL.with_borrow(|flag| set(flag.as_ref()));
     }
-    // Fails only if the isolate is gone.
-    isolate.request_interrupt(set, ptr::null_mut());
+    extern "C" fn set_python(_isolate: v8::UnsafeRawIsolatePtr, _data: *mut c_void) {
+        FLAG.with_borrow(|flag| set(flag.as_ref()));
+    }
+    // Each fails only if the isolate is gone.
+    match signal {
+        Signal::Interrupt => isolate.request_interrupt(set_both, ptr::null_mut()),
+        Signal::Alarm => isolate.request_interrupt(set_python, ptr::null_mut()),
+    };
+}
+
+fn set(flag: Option<&Flag>) {
+    if let Some(byte) = flag.and_then(|Flag { memory, at }| memory.get(*at)) {
+        byte.set(1);
+    }
 }

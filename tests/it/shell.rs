@@ -183,6 +183,103 @@ async fn output_of_a_cell_of_the_shell_is_streamed() {
     assert_eq!(execution.unwrap().outcome(), &Outcome::Exited(0));
 }
 
+/// The tool answers when the host has read what the program has printed before it.
+#[tokio::test]
+async fn what_a_command_in_a_script_prints_is_there_while_it_runs() {
+    let (seen, wait) = tokio::sync::watch::channel(0);
+    let spec = ToolSpec::new("seen").param(Param::new("lines"));
+    let tool = Tool::from_handler(spec, move |args, _| {
+        let (lines, mut wait) = (args.get("lines").and_then(Value::as_i64), wait.clone());
+        async move {
+            let read = wait.wait_for(|seen| Some(*seen) >= lines);
+            let in_time = tokio::time::timeout(Duration::from_secs(20), read).await.is_ok();
+            Ok(Value::from(in_time))
+        }
+    });
+    let program = "import os, sys\nfor n in (1, 3):\n  print(n)\n  print(n + 1, file=sys.stderr)\n  \
+                   assert os.popen(f'seen {n + 1}').read() == 'true\\n'";
+    let sandbox = Sandbox::builder(engine()).tool(tool).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    exec(&mut session, format!("open('p.py', 'w').write({program:?})")).await;
+    for (script, lines) in [
+        ("python p.py; echo 5", 5),
+        ("{ true && python3 -u p.py 2>&1; } | while read x; do echo $x; done; echo 5", 5),
+        ("f() { echo x | python p.py 3>&1 1>&2 2>&3; }; if f; then echo 5; fi", 5),
+        ("python -c 'import os; os.system(\"python p.py\")'; echo 5", 5),
+        ("echo 1; echo 2; seen --lines 2", 3),
+    ] {
+        seen.send_replace(0);
+        let mut run = session.shell_stream(script);
+        let mut output = run.take_output().unwrap();
+        let read = async {
+            let mut text = String::new();
+            while let Some(chunk) = output.next().await.map(util::output) {
+                text += &String::from_utf8_lossy(&chunk.bytes);
+                seen.send_replace(i64::try_from(text.lines().count()).unwrap());
+            }
+            text
+        };
+        let (text, execution) = tokio::join!(read, run.finish());
+        assert_eq!(execution.unwrap().outcome(), &Outcome::Exited(0), "{script}: {text}");
+        assert_eq!(text.lines().count(), lines, "{script}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn commands_of_a_pipeline_read_what_comes_and_end_with_their_readers() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    let script = "yes | python -c 'print(input(), input())'
+python -c 'while True: print(1)' 2> errors | head -2; echo ${PIPESTATUS[0]}; tail -1 errors
+for x in 1 2; do echo $x; done | python -c 'import sys; print([*sys.stdin])'
+python -c 'print(3)' | python -c 'print(int(input()) + 1)' | python -c 'print(int(input()) + 1)'
+python -c 'import sys; print(1); print(2, file=sys.stderr); print(3)' 2>&1 > file | tr 2 e
+cat file; python -c 'import sys; sys.stdout.buffer.write(bytes([255]))' | od -An -tx1";
+    let ran = session.shell(script).await.unwrap();
+    let expected = "y y\n1\n1\n1\nBrokenPipeError: [Errno 32] Broken pipe\n['1\\n', '2\\n']\n5\n\
+                    e\n1\n3\n ff\n";
+    assert_eq!(ran.stdout(), expected, "{}", ran.stderr());
+}
+
+#[tokio::test]
+async fn a_time_limit_in_a_script_ends_a_program_that_computes_or_waits() {
+    let mut session = sandbox(Limits::default()).session().await.unwrap();
+    for program in ["while True: pass", "import time; time.sleep(1000)", "while True: print()"] {
+        let script = format!(
+            "A=1; timeout 0.2 python3 -c '{program}' > /dev/null; echo $? $A; \
+             timeout 9 python3 -c 'import os, sys; print(os.environ[\"PWD\"], sys.argv)'"
+        );
+        let ran = session.shell(script).await.unwrap();
+        assert_eq!(ran.stdout(), "124 1\n/home/user ['-c']\n", "{program}: {}", ran.stderr());
+        let code = format!(
+            "import subprocess, sys
+try:
+    subprocess.run([sys.executable, '-c', {program:?}], timeout=0.2, stdout=subprocess.DEVNULL)
+except subprocess.TimeoutExpired as error:
+    found = error.timeout
+found"
+        );
+        assert_eq!(eval(&mut session, code).await, 0.2.into(), "{program}");
+    }
+    // A program's own alarm goes on beside that of its command, and the shell's jobs beside both.
+    let script = "(sleep 0.1; echo > ticked) & timeout 60 python3 -c '
+import os, signal
+rings = []
+signal.signal(signal.SIGALRM, lambda *_: rings.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.1)
+while len(rings) < 3 or not os.path.exists(\"ticked\"): pass
+print(len(rings) >= 3)'";
+    let ran = session.shell(script).await.unwrap();
+    assert_eq!(ran.stdout(), "True\n", "{}", ran.stderr());
+    // An alarm ends no command of the shell.
+    let code = "
+import os, signal
+rings = []
+signal.signal(signal.SIGALRM, lambda *_: rings.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+[os.system('sleep 0.1; for x in $(seq 20000); do :; done; exit 3') >> 8, len(rings)]";
+    assert_eq!(eval(&mut session, code).await, Value::List(vec![3.into(), 1.into()]));
+}
+
 #[tokio::test]
 async fn programs_do_not_see_each_other_s_modules_or_variables() {
     let mut session = sandbox(Limits::default()).session().await.unwrap();
