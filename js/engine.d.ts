@@ -35,6 +35,7 @@ type BuiltIns = Methods<"Array", any[]> &
   Methods<"TypedArray", Uint8Array> &
   Statics<"ArrayBuffer", ArrayBufferConstructor> &
   Statics<"BigInt", BigIntConstructor> &
+  Statics<"Date", DateConstructor> &
   Statics<"JSON", JSON> &
   Statics<"Math", Math> &
   Statics<"Object", ObjectConstructor> &

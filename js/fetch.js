@@ -9,8 +9,8 @@ import {
   op_isolet_net_close,
   op_isolet_net_head,
   op_isolet_net_read,
-  op_isolet_tool_wait,
 } from "ext:core/ops";
+import { answered } from "ext:isolet/turns.js";
 
 // The guest may put others in the place of the global ones; what goes to an op is made by these.
 const {
@@ -154,7 +154,7 @@ class Source {
   async next() {
     if (this.#exchange === null) return null;
     const call = op_isolet_net_read(this.#exchange, CHUNK);
-    await op_isolet_tool_wait(call);
+    await answered(call);
     const answer = op_isolet_net_chunk(call);
     if (answer[0] !== null) throw failure(answer[0]);
     // A copy counts as the session's memory; the bytes of the host's own are soon garbage.
@@ -288,7 +288,7 @@ async function fetch(resource, init = undefined) {
       reject(signal.reason);
     });
   });
-  await Promise.race([op_isolet_tool_wait(exchange), aborted]);
+  await Promise.race([answered(exchange), aborted]);
   const head = op_isolet_net_head(exchange);
   if (head.error !== null) throw failure(head.error);
   return new Response(head, new Source(exchange));

@@ -2,6 +2,7 @@
 // Decides nothing: entropy, clock and console output all belong to the host.
 
 import { core, primordials } from "ext:core/mod.js";
+import { turns } from "ext:isolet/turns.js";
 import {
   op_isolet_console,
   op_isolet_decode,
@@ -12,14 +13,18 @@ import {
   op_isolet_utf8_encode,
   op_isolet_utf8_encode_into,
   op_isolet_utf8_length,
+  op_isolet_wall_clock,
 } from "ext:core/ops";
 
 const {
   ArrayBufferIsView,
   ArrayBufferPrototypeGetByteLength,
   ArrayPrototypeIndexOf,
+  DateNow,
   Error,
   MathCeil,
+  MathFloor,
+  MathMax,
   MathMin,
   Number,
   ObjectDefineProperty,
@@ -27,6 +32,7 @@ const {
   PromiseResolve,
   RangeError,
   ReflectApply,
+  ReflectConstruct,
   SafeMap,
   SafeSet,
   String,
@@ -82,6 +88,24 @@ define("console", {
 // Clock and entropy.
 
 define("performance", { now: () => op_isolet_now() });
+
+// Of V8's own, which tells the system's time, a deterministic session has another. Files get their
+// times from it.
+const RealDate = globalThis.Date;
+const now = () => turns === null ? DateNow() : MathFloor(op_isolet_wall_clock());
+/** @type {any} */
+const SessionDate = function Date(...parts) {
+  if (new.target === undefined) return `${new SessionDate()}`;
+  return ReflectConstruct(RealDate, parts.length === 0 ? [now()] : parts, new.target);
+};
+const hidden = (value) => ({ __proto__: null, value, writable: true, configurable: true });
+ObjectDefineProperty(RealDate.prototype, "constructor", hidden(SessionDate));
+ObjectDefineProperty(SessionDate, "prototype", { __proto__: null, value: RealDate.prototype });
+ObjectDefineProperty(SessionDate, "now", hidden(now));
+ObjectDefineProperty(SessionDate, "parse", hidden(RealDate.parse));
+ObjectDefineProperty(SessionDate, "UTC", hidden(RealDate.UTC));
+define("Date", SessionDate);
+
 const ENTROPY_CHUNK = 1 << 20; // bytes; between two of them a deadline can end the guest
 define("crypto", {
   getRandomValues(view) {
@@ -183,20 +207,16 @@ export function pendingTimers() {
 export function setTimeout(callback, delay = 0, ...args) {
   op_isolet_timer(timers.size);
   const id = ++lastTimer;
-  const run = guarded(callback, args);
-  timers.set(
-    id,
-    createTimer(
-      () => {
-        timers.delete(id);
-        run();
-      },
-      MathCeil(Number(delay) || 0),
-      undefined,
-      false,
-      true,
-    ),
-  );
+  const guardedCallback = guarded(callback, args);
+  const run = () => {
+    timers.delete(id);
+    guardedCallback();
+  };
+  const wait = MathCeil(Number(delay) || 0);
+  const timer = turns === null
+    ? createTimer(run, wait, undefined, false, true)
+    : turns.at(op_isolet_now() + MathMax(0, wait), run);
+  timers.set(id, timer);
   return id;
 }
 
@@ -204,7 +224,8 @@ export function clearTimeout(id) {
   const timer = timers.get(id);
   if (timer !== undefined) {
     timers.delete(id);
-    cancelTimer(timer);
+    if (turns === null) cancelTimer(timer);
+    else turns.cancel(timer);
   }
 }
 define("setTimeout", setTimeout);
@@ -229,6 +250,7 @@ export function schedule(callback, delay = 0) {
     }
   };
   if (delay > 0) setTimeout(run, delay);
+  else if (turns !== null) turns.soon(run);
   else PromisePrototypeThen(op_isolet_tick(), run);
 }
 

@@ -48,6 +48,7 @@ export function op_isolet_entry_points(
   interrupt: Function,
   stalled: Function,
   peek: Function,
+  turn: Function,
   restore: Function,
 ): void;
 
@@ -281,6 +282,34 @@ export function op_isolet_net_start(request: Uint8Array): number;
  * Returns the milliseconds since the session started.
  */
 export function op_isolet_now(): number;
+
+/**
+ * Makes the session deterministic, with the two halves of a seed and the time of day at which it
+ * starts, in milliseconds since 1970. One that is deterministic keeps its time. Returns `true`
+ * unless it has this seed already.
+ */
+export function op_isolet_order(high: number, low: number, started: number): boolean;
+
+/**
+ * The guest of a deterministic session waits for the answer to a call.
+ */
+export function op_isolet_order_expect(call: number): void;
+
+/**
+ * Goes on from what another session was told.
+ */
+export function op_isolet_order_resume(saved: string): void;
+
+/**
+ * Returns what a deterministic session goes on from; nothing for another one.
+ */
+export function op_isolet_order_state(): string;
+
+/**
+ * The interpreter of a deterministic session has made the steps between two checks for signals.
+ * Returns `true` if the alarm is due.
+ */
+export function op_isolet_order_steps(): boolean;
 
 /**
  * Returns the paths that these bytes contain, each ending with NUL.

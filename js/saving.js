@@ -3,6 +3,7 @@
 // passes bytes on that it does not look into.
 
 import { primordials } from "ext:core/mod.js";
+import { restoreOrder, resumeOrder, savedOrder } from "ext:isolet/turns.js";
 import { growInterpreter } from "ext:isolet/wasm.js";
 import { mountAll } from "ext:isolet/mounts.js";
 import { Objects } from "ext:isolet/objects.js";
@@ -105,6 +106,7 @@ export class Saving {
     op_isolet_save_begin(description);
     for (let i = 0; i < contents.length; i++) op_isolet_save_bytes(contents[i]);
     op_isolet_save_memory(new Uint8Array(bufferOf(this.#memory)));
+    resumeOrder();
   }
 
   /** Does for nobody what saving does in JavaScript, so that it is compiled. */
@@ -125,14 +127,15 @@ export class Saving {
       libraries: this.#libraries.noted(),
       localTime: this.#localTime.save(),
       files: this.#files.save(put),
+      order: savedOrder(),
       sizes,
     });
   }
 
-  /** Becomes the session that the host has. */
+  /** Becomes the session that the host has. Returns whether it is a deterministic one. */
   restore() {
     const description = JSONParse(op_isolet_saved_description());
-    const { objects, libraries, localTime, files, sizes } = description;
+    const { objects, libraries, localTime, files, order, sizes } = description;
     const { FS, API } = this.#Module;
     this.#lives++;
     let next = 0;
@@ -157,6 +160,7 @@ export class Saving {
     this.objects.restore(objects);
     this.#localTime.restore(localTime);
     API.runPythonInternal_dict = API._pyodide._base.eval_code("{}");
+    return restoreOrder(order);
   }
 }
 

@@ -10,6 +10,7 @@ import { bytesOf } from "ext:isolet/calls.js";
 import { boot } from "ext:isolet/pyodide.js";
 import { Parking, spawn } from "ext:isolet/parking.js";
 import { shellCalls } from "ext:isolet/shell.js";
+import { answered, order, resumeOrder, savedOrder, turns } from "ext:isolet/turns.js";
 import { WrittenFiles } from "ext:isolet/written_files.js";
 import {
   op_isolet_display,
@@ -32,7 +33,6 @@ import {
   op_isolet_tool_cancel,
   op_isolet_tool_soon,
   op_isolet_tool_take,
-  op_isolet_tool_wait,
 } from "ext:core/ops";
 // The last one: the modules before it capture what it removes.
 import "ext:isolet/lockdown.js";
@@ -43,6 +43,7 @@ core.setUnhandledPromiseRejectionHandler((_promise, reason) => {
 });
 
 const {
+  Error,
   ObjectFreeze,
   Promise,
   PromisePrototypeThen,
@@ -51,6 +52,10 @@ const {
 
 /** What `start` makes; the host calls nothing else before. @type {any} */
 let session = null;
+
+/** Whether the session may become a deterministic one: only before a guest has it. */
+let mayOrder = true;
+let isRehearsal = false;
 
 /** What a promise resolves to, or -1 if that takes longer than `timeout` milliseconds. */
 function within(promise, timeout) {
@@ -69,6 +74,8 @@ function within(promise, timeout) {
  */
 function bridge(booted, parking) {
   const { Module, memory, suspensions, localTime, saving, foreignMemory } = booted;
+  /** Whether nothing else can happen in a deterministic session while Python waits in place. */
+  const isAlone = () => turns?.isEmpty() && suspensions.isEmpty();
   const at = (address, length) => bytesOf(memory, address, length);
   return ObjectFreeze({
     __proto__: null,
@@ -83,12 +90,25 @@ function bridge(booted, parking) {
       }, delay),
     /** Mounts what the host has for the session, at the paths in these bytes. */
     mount: (address, length) => mountAll(Module, op_isolet_paths(at(address, length))),
-    rehearse_mount: () => rehearseMount(Module),
+    rehearse_mount: () => {
+      isRehearsal = true;
+      rehearseMount(Module);
+    },
     rehearse_save: () => saving.rehearse(),
     interrupt: () => suspensions.endOutermost(),
     hold: (thread = 0, forThread = false) => suspensions.hold(thread, forThread),
     release: (thread = 0) => suspensions.release(thread),
     spare: (setResult) => suspensions.spare(setResult),
+    /** Makes the session deterministic; whether its entropy is another one from here on. */
+    order: (high, low, started) => {
+      if (!mayOrder) throw new Error("the session has begun");
+      suspensions.count();
+      return order(high, low, started);
+    },
+    keep_order: () => {
+      savedOrder();
+    },
+    resume_order: () => resumeOrder(),
     set_alarm: (delay) => suspensions.setAlarm(delay),
     take_alarm: () => suspensions.takeAlarm(),
     set_zone: (zone) => localTime.set(zone),
@@ -131,14 +151,15 @@ function bridge(booted, parking) {
      */
     call: (tool, toolLength, address, length, answer, room) => {
       const call = op_isolet_tool_call(at(tool, toolLength), at(address, length));
-      return room > 0 && op_isolet_tool_soon(call, at(answer, room)) ? 0 : call;
+      if (room === 0 || (turns !== null && !isAlone())) return call;
+      return op_isolet_tool_soon(call, at(answer, room)) ? 0 : call;
     },
     /**
      * Resolves to the length of the answer to a call, or to -1 after `timeout` milliseconds if
      * given.
      */
     answered: (call, timeout = -1) =>
-      timeout < 0 ? op_isolet_tool_wait(call) : within(op_isolet_tool_wait(call), timeout),
+      timeout < 0 ? answered(call) : within(answered(call), timeout),
     /**
      * As `answered`, but blocks, where Python cannot be suspended; -2 if it has to look for an
      * interrupt first.
@@ -146,7 +167,10 @@ function bridge(booted, parking) {
     answered_here: (call, timeout = -1) => op_isolet_tool_block(call, timeout),
     /** Copies the answer to a call to `address`. */
     answer: (call, address, length) => op_isolet_tool_take(call, at(address, length)),
-    cancel: (call) => op_isolet_tool_cancel(call),
+    cancel: (call) => {
+      turns?.forget(call);
+      op_isolet_tool_cancel(call);
+    },
     /** Why no request can go to a server; empty if one may. */
     net_check: (host, port) => op_isolet_net_check(host, port),
     /** Connects to a server, for the next request to it; returns the number of the call. */
@@ -205,6 +229,8 @@ async function handle(length) {
     if (status === undefined) throw error;
     op_isolet_exited(status);
   }
+  mayOrder &&= isRehearsal;
+  isRehearsal = false;
   session.writtenFiles.tell();
   if (session.timers !== null) save();
 }
@@ -222,7 +248,8 @@ function save() {
 
 /** Becomes the session that the host has saved; a command that resumes it follows. */
 function restore() {
-  session.saving.restore();
+  mayOrder = true;
+  if (session.saving.restore()) session.suspensions.count();
   session.writtenFiles.forget();
 }
 
@@ -235,9 +262,14 @@ function stalled() {
   session?.parking.stalled();
 }
 
+/** Lets the next thing happen in a deterministic session; says when the first timer is due. */
+function turn(what, call, length) {
+  return turns?.turn(what, call, length) ?? -1;
+}
+
 /** Runs the pending command frame while another one is suspended. It cannot suspend itself. */
 function peek(length) {
   session.peek(length);
 }
 
-op_isolet_entry_points(start, handle, interrupt, stalled, peek, restore);
+op_isolet_entry_points(start, handle, interrupt, stalled, peek, turn, restore);

@@ -5,7 +5,11 @@
 import { primordials } from "ext:core/mod.js";
 import { bytesOf } from "ext:isolet/calls.js";
 import { clearTimeout, setTimeout } from "ext:isolet/globals.js";
-import { op_isolet_alarm_set, op_isolet_alarm_take } from "ext:core/ops";
+import {
+  op_isolet_alarm_set,
+  op_isolet_alarm_take,
+  op_isolet_order_steps,
+} from "ext:core/ops";
 
 const {
   ArrayPrototypeMap,
@@ -69,6 +73,8 @@ export class Suspensions {
   #alarm = 0;
   /** Whether the timer has come to its end, and nothing has taken the alarm. */
   #hasRung = false;
+  /** Whether the steps of the interpreter are counted. */
+  #counts = false;
   /** Whether a wait was ended for it: 1, or 2 if it was taken elsewhere before Python went on. */
   #alarmed = 0;
 
@@ -86,6 +92,17 @@ export class Suspensions {
   /** Says where the function is that wakes what awaits a promise. */
   spare(setResult) {
     this.#setResult = setResult;
+  }
+
+  /** Has all steps of the interpreter counted, in a deterministic session. */
+  count() {
+    this.#counts = true;
+    bytesOf(this.#memory, this.#flag, 1)[0] = 1;
+  }
+
+  /** Whether no stack waits for anything. */
+  isEmpty() {
+    return this.#waits.size === 0;
   }
 
   /** Starts a run, to which nothing applies that there was in another. */
@@ -149,11 +166,14 @@ export class Suspensions {
   hook(Module, env) {
     this.#hookAwait(Module, env);
     const waits = this.#waits;
-    // Called while the host's byte is set, which stays until the interrupt may be taken.
+    // Called while the host's byte is set, which stays until the interrupt may be taken. In a
+    // deterministic session it is always set, and each call is time that has passed.
     env._Py_CheckEmscriptenSignals_Helper = () => {
+      const hasAlarm = this.#counts && op_isolet_order_steps();
       if (this.#held) return 0;
       if (!this.#isPending && !this.#interrupted()) {
-        if (this.#thread === 0 && this.#alarm !== 0 && op_isolet_alarm_take(false)) {
+        const isSet = this.#alarm !== 0 && (hasAlarm || !this.#counts);
+        if (this.#thread === 0 && isSet && op_isolet_alarm_take(false)) {
           this.#stopAlarm();
           return SIGALRM;
         }
@@ -339,7 +359,7 @@ export class Suspensions {
   }
 
   #unwatch() {
-    bytesOf(this.#memory, this.#flag, 1)[0] = 0;
+    if (!this.#counts) bytesOf(this.#memory, this.#flag, 1)[0] = 0;
   }
 }
 

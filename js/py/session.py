@@ -73,6 +73,7 @@ BRIDGE = (
     *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save", "rehearse_save", "guard"),
+    *("order", "keep_order", "resume_order"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -211,6 +212,8 @@ def start(command):
     """Makes a restored interpreter this session's own: mounts, entropy, environment, streams,
     tools.
     """
+    if "order" in command:
+        bridge.order(*command["order"])
     mounts = command["mounts"]
     if mounts:
         bridge.mount(id(mounts) + BYTES_HEADER, len(mounts))
@@ -251,6 +254,9 @@ def resume(command):
     waits.resume()
     foreign.begin()
     reopen_output()
+    bridge.resume_order()
+    if "order" in command and bridge.order(*command["order"]):
+        reseed()
     return {}
 
 
@@ -300,7 +306,12 @@ def packages_loaded(command):
 
 
 def fork(command):
-    forks.run(command["moment"])
+    moment = command["moment"]
+    if moment == "before":
+        bridge.keep_order()
+    forks.run(moment)
+    if moment == "after_in_parent":
+        bridge.resume_order()  # so that the next copy goes on as this one
     return {}
 
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::api::engine::ready::InterpreterKind;
 use crate::api::permissions::Permissions;
+use crate::data::determinism::Determinism;
 use crate::data::isolation::Confinement;
 use crate::data::limits::Limits;
 use crate::data::terminal::Terminal;
@@ -34,6 +35,8 @@ pub(crate) struct Policy {
     pub(crate) max_copies: Option<usize>,
     /// Whether a session goes on when a run has ended its interpreter.
     pub(crate) has_checkpoints: bool,
+    /// What deterministic sessions depend on.
+    pub(crate) determinism: Option<Determinism>,
 }
 
 impl Policy {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::api::blocking;
 use crate::api::engine::Engine;
@@ -9,6 +10,7 @@ use crate::api::permissions::{Permissions, env};
 use crate::api::policy::Policy;
 use crate::api::session::Session;
 use crate::data::cell::Cell;
+use crate::data::determinism::Determinism;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Execution;
 use crate::data::isolation::{Confinement, Isolation, Layer};
@@ -52,6 +54,7 @@ pub struct SandboxBuilder {
     confinement: Confinement,
     max_copies: Option<usize>,
     has_checkpoints: bool,
+    determinism: Option<Determinism>,
 }
 
 impl SandboxBuilder {
@@ -177,6 +180,31 @@ impl SandboxBuilder {
         self
     }
 
+    /// Makes sessions deterministic: what the guest takes from chance and time depends on the seed,
+    /// on `start_time` and on what it does. The same programs have the same output, byte for byte,
+    /// in each session and on each machine with this version.
+    ///
+    /// * Random numbers, `os.urandom`, `uuid.uuid4` and the like are derived from the seed.
+    /// * The session starts at `start_time`; `None` is 2026-01-01 in UTC. Its clocks go on by 1 µs
+    ///   with each look at them, by about as much as the interpreter takes for its own steps, and
+    ///   by `time.sleep` and other waits, which take no time. They stand still while a tool is
+    ///   called and in functions of C.
+    /// * Timers, threads and tasks go on in one order. Answers of tools come in the order of the
+    ///   calls, however long each takes.
+    /// * What the guest gets from elsewhere is not part of this: answers of tools, files, servers,
+    ///   interrupts. Real time counts for the [limits](Limits) of runs.
+    ///
+    /// A session that was [saved](Session::save) goes on as it would have. In a sandbox with
+    /// another seed it draws from that one from there on. [Copies](Session::fork) of a session go
+    /// on alike.
+    ///
+    /// Default: the system's entropy and clocks.
+    pub fn deterministic(mut self, seed: u64, start_time: impl Into<Option<SystemTime>>) -> Self {
+        let start_time = start_time.into().unwrap_or_else(Determinism::default_start);
+        self.determinism = Some(Determinism { seed, start_time });
+        self
+    }
+
     /// Registers a host function that the guest can call.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -285,6 +313,7 @@ impl SandboxBuilder {
             confinement: self.confinement,
             max_copies: self.max_copies,
             has_checkpoints: self.has_checkpoints,
+            determinism: self.determinism,
         });
         Ok(Sandbox { engine: self.engine, policy })
     }
@@ -306,6 +335,7 @@ impl Sandbox {
             confinement: engine.confinement().clone(),
             max_copies: None,
             has_checkpoints: false,
+            determinism: None,
         }
     }
 

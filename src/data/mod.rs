@@ -2,6 +2,7 @@
 
 pub(crate) mod cell;
 pub(crate) mod counted;
+pub(crate) mod determinism;
 pub(crate) mod display;
 pub(crate) mod error;
 pub(crate) mod execution;

@@ -13,7 +13,8 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 28] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 29] = modules![
+    "turns.js",
     "globals.js",
     "stdio.js",
     "mounts.js",

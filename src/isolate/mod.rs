@@ -18,6 +18,7 @@ mod loader;
 mod module_cache;
 mod native_code;
 mod ops;
+mod order;
 mod pending;
 mod platform;
 mod relay;

@@ -1,15 +1,19 @@
 //! The guest's tool calls whose answers it has not taken yet.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+
+use super::order::Answerer;
 
 /// Calls by number. A number is never reused in an isolate's life.
 #[derive(Default)]
 pub(crate) struct PendingCalls {
     last: u32,
     calls: HashMap<u32, Pending>,
+    /// The calls that the network answers.
+    of_network: HashSet<u32>,
 }
 
 enum Pending {
@@ -22,10 +26,20 @@ enum Pending {
 
 impl PendingCalls {
     /// Makes a new call. Returns `None` when all numbers are used.
-    pub(crate) fn open(&mut self) -> Option<u32> {
+    pub(crate) fn open(&mut self, answerer: Answerer) -> Option<u32> {
         self.last = self.last.checked_add(1)?;
         self.calls.insert(self.last, Pending::Open);
+        if answerer == Answerer::Network {
+            self.of_network.insert(self.last);
+        }
         Some(self.last)
+    }
+
+    /// Returns who answers a call; `None` if there is no such call.
+    pub(crate) fn answerer(&self, call: u32) -> Option<Answerer> {
+        let is_of_network = self.of_network.contains(&call);
+        let answerer = if is_of_network { Answerer::Network } else { Answerer::Host };
+        self.calls.contains_key(&call).then_some(answerer)
     }
 
     /// Stores the answer to a call. It is dropped if the call was cancelled or is already answered.
@@ -95,7 +109,7 @@ impl PendingCalls {
     /// Takes an answer that has arrived.
     pub(crate) fn take(&mut self, call: u32) -> Option<Bytes> {
         match self.calls.get(&call) {
-            Some(Pending::Answered(_)) => match self.calls.remove(&call) {
+            Some(Pending::Answered(_)) => match self.remove(call) {
                 Some(Pending::Answered(answer)) => Some(answer),
                 _ => None,
             },
@@ -105,7 +119,12 @@ impl PendingCalls {
 
     /// Removes a call. Returns `true` if it was not answered yet.
     pub(crate) fn cancel(&mut self, call: u32) -> bool {
-        matches!(self.calls.remove(&call), Some(Pending::Open | Pending::Awaited(_)))
+        matches!(self.remove(call), Some(Pending::Open | Pending::Awaited(_)))
+    }
+
+    fn remove(&mut self, call: u32) -> Option<Pending> {
+        self.of_network.remove(&call);
+        self.calls.remove(&call)
     }
 }
 
@@ -116,7 +135,7 @@ mod tests {
     #[test]
     fn an_answer_to_a_cancelled_call_is_dropped() {
         let mut calls = PendingCalls::default();
-        let call = calls.open().unwrap();
+        let call = calls.open(Answerer::Host).unwrap();
         assert!(calls.cancel(call));
         calls.answer(call, Bytes::from_static(&[1]));
         assert!(calls.take(call).is_none());
@@ -127,7 +146,7 @@ mod tests {
     #[test]
     fn an_answer_is_taken_once_and_only_when_it_is_there() {
         let mut calls = PendingCalls::default();
-        let call = calls.open().unwrap();
+        let call = calls.open(Answerer::Host).unwrap();
         assert!(calls.take(call).is_none());
         let mut waiting = calls.wait(call).unwrap().unwrap_err();
         calls.answer(call, Bytes::from_static(&[1, 2]));

@@ -17,6 +17,7 @@ use super::module_cache::ModuleCache;
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
+use super::order::Next;
 use super::pending::PendingCalls;
 use super::platform;
 use super::relay::{Relay, Settled};
@@ -66,6 +67,20 @@ enum Called {
     Threw(String),
 }
 
+/// What happens in a turn of a deterministic session.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// The first callback that is to run at once runs, if there is one.
+    Ready,
+    /// The first timer fires.
+    Timer,
+    /// The guest gets the answer to a call, of this length.
+    Answer(u32, usize),
+}
+
+/// A callback has run.
+const RAN: f64 = -2.0;
+
 /// The state of a call into JavaScript when it returns.
 enum Entered {
     Returned,
@@ -107,6 +122,7 @@ impl Isolate {
             max_report_bytes: parts.max_report_bytes,
             spinning: habit.limit(),
             exited: None,
+            order: None,
             alarm: None,
             died: None,
             calls: PendingCalls::default(),
@@ -330,12 +346,16 @@ impl Isolate {
         arguments: &[v8::Global<v8::Value>],
         replies: &ReplySink,
     ) -> Called {
-        let mut call = match self.enter(function, arguments) {
+        let promise = match self.enter(function, arguments) {
             _ if self.control.is_stopped() => return Called::Stopped,
             Entered::Returned => return Called::Returned,
-            Entered::Pending(promise) => Box::pin(self.runtime.resolve(promise)),
+            Entered::Pending(promise) => promise,
             Entered::Threw(error) => return Called::Threw(error),
         };
+        if self.state(|state| state.order.is_some()) {
+            return self.call_in_order(promise, replies).await;
+        }
+        let mut call = Box::pin(self.runtime.resolve(promise));
         let relay = Relay::new();
         loop {
             if self.control.is_stopped() {
@@ -378,6 +398,128 @@ impl Isolate {
         }
     }
 
+    /// Serves a deterministic session until a call is done or the isolate is stopped: what the
+    /// guest waits for comes one by one, in the order that [`Order`] decides.
+    ///
+    /// [`Order`]: super::order::Order
+    async fn call_in_order(
+        &mut self,
+        promise: v8::Global<v8::Value>,
+        replies: &ReplySink,
+    ) -> Called {
+        let mut has_stalled = false;
+        loop {
+            if self.control.is_stopped() {
+                return Called::Stopped;
+            }
+            if self.state(|state| state.died.is_some() || state.exited.is_some()) {
+                return Called::Ended;
+            }
+            if let Some(called) = self.settled(&promise) {
+                return called;
+            }
+            let due = match self.turn(Turn::Ready) {
+                RAN => continue,
+                due => (due >= 0.0).then_some(due),
+            };
+            let next = self.state(|state| {
+                let order = state.order.as_mut();
+                let next = order.map_or(Next::Nothing, |order| order.next(&state.calls, due));
+                match next {
+                    Next::Answer(call) => (next, state.calls.answer_length(call)),
+                    next => (next, None),
+                }
+            });
+            let wait = match next {
+                (Next::Answer(call), length) => {
+                    self.turn(Turn::Answer(call, length.unwrap_or_default()));
+                    continue;
+                }
+                (Next::Timer, _) => {
+                    self.turn(Turn::Timer);
+                    continue;
+                }
+                (Next::Nothing, _) if !has_stalled => {
+                    has_stalled = true;
+                    let stalled = self.entry_points.stalled.clone();
+                    // As for an interrupt below.
+                    drop(self.enter(&stalled, &[]));
+                    continue;
+                }
+                (Next::Wait(wait), _) => wait,
+                (Next::Nothing, _) => None,
+            };
+            has_stalled = false;
+            let started = Instant::now();
+            tokio::select! {
+                biased;
+                () = self.control.woken() => {
+                    if self.control.has_interrupt() {
+                        let interrupt = self.entry_points.interrupt.clone();
+                        // Fails only if the isolate is being terminated, which the loop detects.
+                        drop(self.enter(&interrupt, &[]));
+                    }
+                }
+                message = self.message() => {
+                    let Some(message) = message else { return Called::Stopped };
+                    self.serve(message, replies);
+                }
+                () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+            }
+            if wait.is_some() {
+                self.state(|state| {
+                    if let Some(order) = &mut state.order {
+                        order.waited(started.elapsed());
+                    }
+                });
+            }
+        }
+    }
+
+    /// Returns how a call has ended, if its promise is settled. Reports promises that nobody
+    /// handles.
+    fn settled(&mut self, promise: &v8::Global<v8::Value>) -> Option<Called> {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let options = deno_core::PollEventLoopOptions::default();
+        if let std::task::Poll::Ready(Err(error)) =
+            self.runtime.poll_event_loop(&mut context, options)
+        {
+            return Some(Called::Threw(error.to_string()));
+        }
+        deno_core::scope!(scope, self.runtime);
+        let promise = v8::Local::new(scope, promise);
+        let promise = v8::Local::<v8::Promise>::try_from(promise).ok()?;
+        match promise.state() {
+            v8::PromiseState::Pending => None,
+            v8::PromiseState::Fulfilled => Some(Called::Returned),
+            v8::PromiseState::Rejected => {
+                Some(Called::Threw(promise.result(scope).to_rust_string_lossy(scope)))
+            }
+        }
+    }
+
+    /// Lets the guest of a deterministic session go on. Returns [`RAN`], or when its first timer is
+    /// due, or a negative number if it has none.
+    fn turn(&mut self, turn: Turn) -> f64 {
+        let (what, call, length) = match turn {
+            Turn::Ready => (0, 0, 0),
+            Turn::Timer => (1, 0, 0),
+            Turn::Answer(call, length) => (2, call, length),
+        };
+        let function = self.entry_points.turn.clone();
+        deno_core::scope!(scope, self.runtime);
+        v8::tc_scope!(let scope, scope);
+        #[expect(clippy::cast_precision_loss, reason = "an answer is shorter than 2^53 bytes")]
+        let numbers = [f64::from(what), f64::from(call), length as f64];
+        let arguments = numbers.map(|number| v8::Number::new(scope, number).into());
+        let this = v8::undefined(scope).into();
+        let result = function.open(scope).call(scope, this, &arguments);
+        let result = result.and_then(|result| result.number_value(scope));
+        scope.perform_microtask_checkpoint();
+        // Fails only if the isolate is being terminated, which the caller detects.
+        result.unwrap_or(RAN)
+    }
+
     /// Calls an async function of ours. If it does not wait for anything, it is done when this
     /// returns, without a turn of the event loop.
     fn enter(
@@ -385,8 +527,11 @@ impl Isolate {
         function: &v8::Global<v8::Function>,
         arguments: &[v8::Global<v8::Value>],
     ) -> Entered {
-        // The deadline applies here, because deferred tasks may be the guest's.
-        platform::run_tasks(self.runtime.v8_isolate());
+        // The deadline applies here, because deferred tasks may be the guest's. When V8 defers some
+        // depends on more than the program: those of a deterministic session do not run.
+        if self.state(|state| state.order.is_none()) {
+            platform::run_tasks(self.runtime.v8_isolate());
+        }
         deno_core::scope!(scope, self.runtime);
         v8::tc_scope!(let scope, scope);
         let arguments: Vec<_> =

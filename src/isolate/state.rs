@@ -12,6 +12,7 @@ use super::extension::HostHandle;
 use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
+use super::order::{Answerer, Order};
 use super::pending::PendingCalls;
 use super::restore::PagesAside;
 use super::{Confine, Files};
@@ -39,6 +40,8 @@ pub(crate) struct EntryPoints {
     /// Called when the guest waits and its event loop has nothing left to do.
     pub(crate) stalled: v8::Global<v8::Function>,
     pub(crate) peek: v8::Global<v8::Function>,
+    /// Lets what comes next in a deterministic session happen.
+    pub(crate) turn: v8::Global<v8::Function>,
     /// Makes the interpreter the saved session that the host has.
     pub(crate) restore: v8::Global<v8::Function>,
 }
@@ -77,6 +80,8 @@ pub(crate) struct State {
     /// How long it looks for an answer before it sleeps.
     pub(crate) spinning: Duration,
     pub(crate) exited: Option<i32>,
+    /// The order of what happens, in a deterministic session.
+    pub(crate) order: Option<Order>,
     /// Rings when the guest's alarm is due.
     pub(crate) alarm: Option<Armed>,
     /// Why the interpreter has died, if it has.
@@ -110,8 +115,8 @@ impl State {
 
     /// Opens a call. Arrived answers are collected meanwhile, because a guest that makes many calls
     /// before it waits for one would leave them to accumulate.
-    pub(crate) fn open_call(&mut self) -> Option<u32> {
-        let call = self.calls.open()?;
+    pub(crate) fn open_call(&mut self, answerer: Answerer) -> Option<u32> {
+        let call = self.calls.open(answerer)?;
         if call.is_multiple_of(UNANSWERED) {
             while let Some(message) = self.inbox.try_take() {
                 match message {
@@ -126,17 +131,19 @@ impl State {
     /// Waits for the answer to a call on this thread, as long as that is cheaper than suspending
     /// the guest. Other messages end the wait and are left to the event loop.
     pub(crate) fn wait_for_answer(&mut self, call: u32) {
+        // In a deterministic session nothing depends on how long it takes.
+        let patience = if self.order.is_some() { Duration::MAX } else { PATIENCE };
         let start = Instant::now();
         while !self.calls.is_answered(call) {
             match self.inbox.try_take() {
                 Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
                 Some(message) => return self.held.push_back(message),
                 None => {
-                    let left = PATIENCE.saturating_sub(start.elapsed());
+                    let left = patience.saturating_sub(start.elapsed());
                     if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
                         return;
                     }
-                    self.inbox.wait(self.spinning, left);
+                    self.inbox.wait(self.spinning, left.min(LOOK_UP));
                 }
             }
         }
@@ -146,6 +153,9 @@ impl State {
     /// `false` earlier if the guest is stopped or interrupted. Other messages are left to the event
     /// loop.
     pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> bool {
+        let is_host = self.calls.answerer(call) == Some(Answerer::Host);
+        // The clock of a deterministic session stands still.
+        let limit = if self.order.is_some() && is_host { Duration::MAX } else { limit };
         let start = Instant::now();
         while self.calls.is_open(call) {
             match self.inbox.try_take() {

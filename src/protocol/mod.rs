@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use crate::data::cell::{Program, Role, Syntax};
+use crate::data::determinism::Determinism;
 use crate::data::error::Error;
 use crate::data::execution::{MemoryKind, PyException, Variable};
 use crate::data::isolation::IsolationReport;
@@ -72,6 +73,8 @@ pub(crate) enum Command {
         terminal: Option<Terminal>,
         /// As in [`StartCommand`].
         has_packages: bool,
+        /// As in [`StartCommand`].
+        determinism: Option<Determinism>,
     },
     /// Discovers the packages that the host has loaded since the last look.
     PackagesLoaded,
@@ -133,6 +136,8 @@ pub(crate) struct StartCommand {
     pub(crate) mounts: Vec<String>,
     /// The functions of the sandbox.
     pub(crate) functions: Definitions,
+    /// What a deterministic session depends on.
+    pub(crate) determinism: Option<Determinism>,
 }
 
 /// Functions for the guest to define.

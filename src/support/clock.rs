@@ -16,6 +16,14 @@ pub(crate) fn wall() -> f64 {
     coarse(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
+/// Returns a time in milliseconds since 1970, negative before.
+pub(crate) fn milliseconds(time: SystemTime) -> f64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => after.as_secs_f64() * 1e3,
+        Err(before) => before.duration().as_secs_f64() * -1e3,
+    }
+}
+
 fn coarse(time: Duration) -> f64 {
     let steps = (time.as_secs_f64() / STEP.as_secs_f64()).floor();
     steps * STEP.as_secs_f64() * 1e3

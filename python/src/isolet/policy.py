@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -172,6 +173,12 @@ class Policy(TypedDict, total=False):
     """Whether a session goes on after a run that has ended its interpreter, with `os._exit` for
     example: from its state in an idle moment before. It does by default, and `Execution.restored`
     says so. Files of mounts keep what the run wrote to them."""
+    seed: int
+    """Makes sessions deterministic: what guests take from chance, clocks and the order of threads
+    and tasks is derived from it. From 0 to 2**64 - 1."""
+    start_time: datetime.datetime | float
+    """When a deterministic session starts, as a time or in seconds since 1970. By default
+    2026-01-01 in UTC."""
     on_audit: Callable[[AuditEvent], object]
     """Called with an `AuditEvent` for each access that was allowed or denied, in a thread that
     waits for a session."""
@@ -220,6 +227,16 @@ def _paths(name: str, value: Any) -> list[str]:
     return [os.path.abspath(path) for path in _texts(name, value)]
 
 
+def _seconds(name: str, value: Any) -> float:
+    if isinstance(value, datetime.datetime):
+        return value.timestamp()
+    if not isinstance(value, (int, float)):
+        raise ConfigError(
+            f"`{name}` is {value!r}, and has to be a time", "`datetime.datetime(...)`"
+        )
+    return float(value)
+
+
 def _limits(name: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Limits):
         raise ConfigError(f"`{name}` is {value!r}, and has to be `Limits(...)`")
@@ -260,4 +277,5 @@ _CONVERTERS: dict[str, Callable[[str, Any], Any]] = {
     "wheels": _paths,
     "limits": _limits,
     "require": _texts,
+    "start_time": _seconds,
 }

@@ -74,6 +74,20 @@ def test_code_of_an_episode_shares_its_variables(address):
 
 
 @pytest.mark.parametrize("name", ["coding", "repl"])
+def test_a_seed_makes_episodes_alike(address, name):
+    drawn = []
+    for options in ({"seed": 1}, {"seed": 1}, {"seed": -1}, {}, {"seed": 1}):
+        with environment(address, name) as env:
+            env.reset()  # a seed is that of its episode
+            env.reset(**options)
+            code = "import random, time; x = (random.random(), time.time()); print(x)"
+            drawn.append(json.dumps(env.step({"code": code}).observation))
+    assert "(0." in drawn[0]
+    assert drawn[0] == drawn[1] == drawn[4]
+    assert len(set(drawn)) == 3
+
+
+@pytest.mark.parametrize("name", ["coding", "repl"])
 def test_code_is_read_as_a_cell_of_ipython(address, name):
     with environment(address, name) as env:
         env.reset()

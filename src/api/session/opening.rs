@@ -182,7 +182,7 @@ pub(super) fn next_id() -> u64 {
 /// Has the host of a session expect the calls of its sandbox's tools, and returns what the session
 /// starts up with.
 pub(super) fn startup(host: &SessionHost, policy: &Policy) -> Startup {
-    let Policy { env, terminal, tools, submit, modules, .. } = policy;
+    let Policy { env, terminal, tools, submit, modules, determinism, .. } = policy;
     for tool in tools {
         host.tools().register_if_new(tool);
     }
@@ -192,6 +192,7 @@ pub(super) fn startup(host: &SessionHost, policy: &Policy) -> Startup {
         has_packages: host.packages().any_allowed(),
         mounts: host.mount_points().to_vec(),
         functions: definitions(host, tools, submit, modules.defined()),
+        determinism: *determinism,
     };
     // Environment variables may be secrets of their owner. The rest needs nothing of this session's
     // host: no mount is within another one, whose files only the host knows.

@@ -59,9 +59,13 @@ impl Shared {
 
     /// Makes the interpreter the saved session that the host has.
     pub(super) async fn restore(self: &Arc<Self>, policy: &Policy) -> Result<(), Error> {
-        let Policy { env, terminal, .. } = policy;
-        let has_packages = self.host.packages().any_allowed();
-        let command = Command::Resume { env: env.clone(), terminal: *terminal, has_packages };
+        let Policy { env, terminal, determinism, .. } = policy;
+        let command = Command::Resume {
+            env: env.clone(),
+            terminal: *terminal,
+            has_packages: self.host.packages().any_allowed(),
+            determinism: *determinism,
+        };
         let time = self.limits.run_time().max(SAVING_TIME);
         let resumed = self.quick_within(command, time).await;
         let file = self.host.saving().forget();

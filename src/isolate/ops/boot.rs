@@ -21,10 +21,12 @@ pub(crate) fn op_isolet_entry_points(
     #[scoped] interrupt: v8::Global<v8::Function>,
     #[scoped] stalled: v8::Global<v8::Function>,
     #[scoped] peek: v8::Global<v8::Function>,
+    #[scoped] turn: v8::Global<v8::Function>,
     #[scoped] restore: v8::Global<v8::Function>,
 ) -> Result<(), OpError> {
     let state = booting(state)?;
-    state.entry_points = Some(EntryPoints { start, handle, interrupt, stalled, peek, restore });
+    let functions = EntryPoints { start, handle, interrupt, stalled, peek, turn, restore };
+    state.entry_points = Some(functions);
     Ok(())
 }
 

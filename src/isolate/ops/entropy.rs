@@ -7,8 +7,15 @@ use crate::isolate::state::State;
 
 #[op2(fast)]
 pub(crate) fn op_isolet_entropy(
-    state: &OpState,
+    state: &mut OpState,
     #[buffer] buffer: &mut [u8],
 ) -> Result<(), OpError> {
-    state.borrow::<State>().host.fill_entropy(buffer).map_err(OpError::Host)
+    let state = state.borrow_mut::<State>();
+    match &mut state.order {
+        Some(order) => {
+            order.fill_entropy(buffer);
+            Ok(())
+        }
+        None => state.host.fill_entropy(buffer).map_err(OpError::Host),
+    }
 }

@@ -8,6 +8,7 @@ use super::OpError;
 use super::tool::answer_refusal;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
+use crate::isolate::order::Answerer;
 use crate::isolate::state::State;
 use crate::protocol::codec;
 use crate::protocol::{HostReply, HostRequest, NetRequest};
@@ -89,6 +90,9 @@ pub(crate) fn op_isolet_net_read(
 #[op2(fast)]
 pub(crate) fn op_isolet_net_close(state: &mut OpState, #[smi] exchange: u32) {
     let state = state.borrow_mut::<State>();
+    if let Some(order) = &mut state.order {
+        order.forget(exchange);
+    }
     state.calls.cancel(exchange);
     state.host.call(HostRequest::NetClose(exchange));
 }
@@ -144,7 +148,7 @@ fn call<'a>(
     state: &mut State,
     request: impl FnOnce(u32) -> HostRequest<'a>,
 ) -> Result<u32, OpError> {
-    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call(Answerer::Network).ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(request(call)))?;
     Ok(call)
 }

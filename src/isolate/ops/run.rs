@@ -80,6 +80,10 @@ const LONGEST_ALARM: Duration = Duration::from_secs(i32::MAX as u64 / 1000);
 #[op2(fast)]
 pub(crate) fn op_isolet_alarm_set(state: &mut OpState, milliseconds: f64) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
+    if let Some(order) = &mut state.order {
+        order.set_alarm((milliseconds > 0.0).then_some(milliseconds));
+        return Ok(());
+    }
     state.alarm = None;
     state.control.set_alarm(milliseconds > 0.0);
     if milliseconds > 0.0 {
@@ -97,6 +101,10 @@ pub(crate) fn op_isolet_alarm_set(state: &mut OpState, milliseconds: f64) -> Res
 
 /// Takes the alarm if it is due, or even before if `is_early`. Returns `true` if there was one.
 #[op2(fast)]
-pub(crate) fn op_isolet_alarm_take(state: &OpState, is_early: bool) -> bool {
-    state.borrow::<State>().control.take_alarm(is_early)
+pub(crate) fn op_isolet_alarm_take(state: &mut OpState, is_early: bool) -> bool {
+    let state = state.borrow_mut::<State>();
+    match &mut state.order {
+        Some(order) => order.take_alarm(is_early),
+        None => state.control.take_alarm(is_early),
+    }
 }

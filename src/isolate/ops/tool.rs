@@ -9,6 +9,7 @@ use deno_core::{OpState, op2};
 use super::{OpError, fill};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
+use crate::isolate::order::Answerer;
 use crate::isolate::state::State;
 use crate::protocol::codec;
 use crate::protocol::{HostReply, HostRequest};
@@ -29,7 +30,7 @@ pub(crate) fn op_isolet_tool_call(
     // No tool has a name that is not UTF-8, so a lossy conversion cannot match one.
     let tool = &*String::from_utf8_lossy(tool);
     let state = state.borrow_mut::<State>();
-    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call(Answerer::Host).ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| {
         state.host.call(HostRequest::CallTool { call, tool, arguments })
     })?;
@@ -44,7 +45,7 @@ pub(crate) fn op_isolet_submit(
     #[buffer] fields: &[u8],
 ) -> Result<u32, OpError> {
     let state = state.borrow_mut::<State>();
-    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call(Answerer::Host).ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| state.host.call(HostRequest::Submit { form, fields }))?;
     state.calls.answer(call, codec::encode_answer(Ok(Value::None), u64::MAX).into());
     Ok(call)
@@ -57,7 +58,7 @@ pub(crate) fn op_isolet_import(
     #[string] module: String,
 ) -> Result<u32, OpError> {
     let state = state.borrow_mut::<State>();
-    let call = state.open_call().ok_or(OpError::Phase("another call"))?;
+    let call = state.open_call(Answerer::Host).ok_or(OpError::Phase("another call"))?;
     answer_refusal(state, call, |state| {
         state.host.call(HostRequest::Import { call, module: &module })
     })?;
@@ -138,6 +139,9 @@ pub(crate) fn op_isolet_tool_take(
 pub(crate) fn op_isolet_tool_cancel(state: &mut OpState, #[smi] call: u32) {
     let state = state.borrow_mut::<State>();
     let call = if call == 0 { state.calls.last() } else { call };
+    if let Some(order) = &mut state.order {
+        order.forget(call);
+    }
     if state.calls.cancel(call) {
         state.host.call(HostRequest::CancelCall(call));
     }

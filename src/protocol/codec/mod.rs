@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::data::cell::{Program, Role, Syntax};
+use crate::data::determinism::Determinism;
 use crate::data::terminal::Terminal;
 use crate::data::tool::spec::Style;
 use crate::data::tool::{Param, ToolError, ToolSpec};
@@ -14,6 +15,7 @@ use crate::data::value::{Value, check_bounds, marshal};
 use crate::protocol::{
     Command, DefinedModule, DefinedModules, Definitions, ForkMoment, RunCommand, StartCommand,
 };
+use crate::support::clock;
 pub(crate) use report::{decode, tail};
 
 /// Space for everything in a report except the value: traceback, reprs, names.
@@ -65,16 +67,18 @@ impl CommandFrame {
 pub(crate) fn encode(command: Command) -> Vec<u8> {
     let mut texts = Vec::new();
     let (name, mut fields) = match command {
-        Command::Start(StartCommand { env, terminal, has_packages, mounts, functions }) => {
-            let mut fields = start_fields(env, terminal, has_packages);
+        Command::Start(start) => {
+            let StartCommand { env, terminal, has_packages, mounts, functions, determinism } =
+                start;
+            let mut fields = start_fields(env, terminal, has_packages, determinism);
             let mounts =
                 mounts.into_iter().flat_map(|path| path.into_bytes().into_iter().chain([0]));
             fields.push(("mounts", Value::Bytes(mounts.collect())));
             fields.extend(definitions(functions));
             ("start", fields)
         }
-        Command::Resume { env, terminal, has_packages } => {
-            ("resume", start_fields(env, terminal, has_packages))
+        Command::Resume { env, terminal, has_packages, determinism } => {
+            ("resume", start_fields(env, terminal, has_packages, determinism))
         }
         Command::End => ("end", vec![]),
         Command::Save { flushes_files: false } => ("save", vec![]),
@@ -151,6 +155,7 @@ fn start_fields(
     env: Vec<(String, String)>,
     terminal: Option<Terminal>,
     has_packages: bool,
+    determinism: Option<Determinism>,
 ) -> Vec<(&'static str, Value)> {
     let env = env.into_iter().map(|(name, value)| (name, value.into())).collect();
     let mut fields = vec![("env", dict(env)), ("packages", has_packages.into())];
@@ -158,6 +163,11 @@ fn start_fields(
         let size = [terminal.columns, terminal.rows].map(|count| i64::from(count).into());
         let streams = [terminal.stdout, terminal.stderr].map(Value::from);
         fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
+    }
+    if let Some(Determinism { seed, start_time }) = determinism {
+        let halves = [seed >> 32, seed & 0xffff_ffff].map(size);
+        let started = Value::from(clock::milliseconds(start_time));
+        fields.push(("order", Value::List(halves.into_iter().chain([started]).collect())));
     }
     fields
 }

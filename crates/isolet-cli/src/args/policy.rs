@@ -1,7 +1,7 @@
 //! The options that define a sandbox.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use isolet::{Engine, EngineBuilder, Limits, Sandbox, SandboxBuilder};
@@ -40,6 +40,14 @@ pub(crate) struct PolicyArgs {
     /// Do not show the progress of slow steps, such as making an image or fetching packages
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Make the session deterministic: random numbers, clocks and the order of threads and tasks
+    /// are derived from this number
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) seed: Option<u64>,
+    /// When a session with a seed starts, such as 2026-07-01T12:00:00Z
+    /// [default: 2026-01-01T00:00:00Z]
+    #[arg(long, value_name = "TIME", requires = "seed", value_parser = value_parsers::time)]
+    pub(crate) start_time: Option<SystemTime>,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
     #[command(flatten)]
@@ -85,6 +93,9 @@ impl PolicyArgs {
             .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);
         let mut builder = extend(Sandbox::builder(&engine), limits);
+        if let Some(seed) = self.seed {
+            builder = builder.deterministic(seed, self.start_time);
+        }
         let terminal = terminal::terminal().filter(|_| !keeps_output);
         if let Some(terminal) = terminal {
             builder = builder.terminal(terminal);

@@ -1,7 +1,7 @@
 //! Parsers for values on the command line.
 
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use isolet::{Limits, Mount, MountMode};
 
@@ -68,6 +68,13 @@ pub(crate) fn resolution(text: &str) -> Result<(String, IpAddr), String> {
     let (name, address) = assignment(text)?;
     let address = address.parse().map_err(|_| format!("`{address}` is no IP address"))?;
     Ok((name, address))
+}
+
+/// Parses a time of day, such as `2026-07-01T12:00:00Z` or `2026-07-01`.
+pub(crate) fn time(text: &str) -> Result<SystemTime, String> {
+    let day = format!("{text}T00:00:00Z");
+    let time = humantime::parse_rfc3339(text).or_else(|_| humantime::parse_rfc3339(&day));
+    time.map_err(|_| format!("`{text}` is no time such as 2026-07-01T12:00:00Z"))
 }
 
 /// Parses a time limit: `500ms`, `10s`, `2m 30s`, a number of seconds, or `none`.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use isolet::blocking::block_on;
 use isolet::{
@@ -95,6 +96,13 @@ pub struct Policy {
     /// idle moment before. Default: it does.
     #[serde(default)]
     pub(crate) checkpoint: Option<bool>,
+    /// Makes sessions deterministic: what guests take from chance and time is derived from it.
+    #[serde(default)]
+    pub(crate) seed: Option<u64>,
+    /// The time of day at which a deterministic session starts, in seconds since 1970. Default:
+    /// 2026-01-01 in UTC.
+    #[serde(default)]
+    pub(crate) start_time: Option<f64>,
 }
 
 /// A directory of the server's machine that guests see.
@@ -228,6 +236,8 @@ impl Policy {
             limits: _,
             forkable: _,
             checkpoint: _,
+            seed: _,
+            start_time: _,
             // They may do without.
             bundle: _,
         } = self;
@@ -286,6 +296,11 @@ impl Policy {
         if let Some(copies) = self.forkable {
             builder = builder.forkable(copies);
         }
+        if let Some(seed) = self.seed {
+            builder = builder.deterministic(seed, self.start_time()?);
+        } else if self.start_time.is_some() {
+            return Err(Failure::config("`start_time` needs a `seed`, which makes it matter"));
+        }
         builder = self.add_tools(builder, &handler)?;
         if self.audit {
             builder = builder.on_audit(audit).audit_gate(gate);
@@ -299,6 +314,26 @@ impl Policy {
             return Err(given_up());
         }
         Ok(Made { sandbox, packages, has_checkpoints, grace: limits.grace() })
+    }
+
+    /// Makes sessions deterministic with this seed.
+    #[must_use]
+    pub fn seeded(self, seed: Option<u64>) -> Self {
+        Self { seed, ..self }
+    }
+
+    fn start_time(&self) -> Result<Option<SystemTime>, Failure> {
+        let Some(seconds) = self.start_time else { return Ok(None) };
+        let since = Duration::try_from_secs_f64(seconds.abs());
+        let after = |since| {
+            let epoch = SystemTime::UNIX_EPOCH;
+            if seconds < 0.0 { epoch.checked_sub(since) } else { epoch.checked_add(since) }
+        };
+        let time = since.ok().and_then(after);
+        let no_time = || {
+            Failure::config(format!("`start_time` is {seconds} seconds, which is no time of day"))
+        };
+        time.ok_or_else(no_time).map(Some)
     }
 
     /// Returns `true` if [`build`](Self::build) would not have to import or fetch packages.
@@ -378,6 +413,8 @@ impl Policy {
             require: _,
             checkpoint: _,
             bundle: _,
+            seed: _,
+            start_time: _,
         } = self;
         !packages.is_empty()
             && preload.is_empty()
@@ -428,6 +465,8 @@ impl Policy {
             audit: _,
             forkable: _,
             checkpoint: _,
+            seed: _,
+            start_time: _,
         } = self;
         let mut permissions = Permissions::none();
         if *bundle == Some(false) {

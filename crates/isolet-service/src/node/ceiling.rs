@@ -71,6 +71,8 @@ impl Ceiling {
             limits: asked_limits,
             forkable,
             checkpoint,
+            seed,
+            start_time,
             bundle,
             // `check` has refused these.
             mounts: _,
@@ -101,6 +103,8 @@ impl Ceiling {
         }
         policy.forkable = forkable.or(policy.forkable);
         policy.checkpoint = checkpoint.or(policy.checkpoint);
+        policy.seed = seed.or(policy.seed);
+        policy.start_time = start_time.or(policy.start_time);
         // What the node's policy forbids stays forbidden.
         policy.bundle = [bundle, policy.bundle].into_iter().flatten().min();
         let mut limits = LimitsEntry::of_node();

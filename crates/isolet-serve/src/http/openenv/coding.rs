@@ -27,6 +27,7 @@ pub(super) struct Coding {
 #[derive(Deserialize)]
 pub(super) struct ResetRequest {
     episode_id: Option<String>,
+    seed: Option<i64>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +48,7 @@ impl Coding {
     }
 
     pub(super) async fn reset(&mut self, given: ResetRequest) -> Result<Observation, Failed> {
-        self.interpreter.renew(Vec::new()).await?;
+        self.interpreter.renew(Vec::new(), given.seed).await?;
         let episode = super::episode(given.episode_id)?;
         (self.episode, self.steps, self.last_exit_code) = (Some(episode), 0, 0);
         Ok(shown("", "", 0))

@@ -7,7 +7,7 @@ use isolet::{Syntax, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::PATIENCE;
-use isolet_service::core::{Command, Exception, Execution, Run, RunOptions, Status};
+use isolet_service::core::{Command, Exception, Execution, Policy, Run, RunOptions, Status};
 use isolet_service::node::{Charge, NewSession, Node, OwnSession, Refusal, Tenant};
 
 /// Code that a new interpreter runs first, and its file name.
@@ -21,6 +21,8 @@ pub(super) struct Interpreter {
     session: Option<OwnSession>,
     /// The variables of a new interpreter.
     variables: Vec<(String, Value)>,
+    /// What a deterministic interpreter is made with.
+    seed: Option<u64>,
     /// Set once client code has run.
     is_used: bool,
 }
@@ -33,7 +35,7 @@ impl Interpreter {
     ) -> Result<Self, Refusal> {
         let variables = Vec::new();
         let mut interpreter =
-            Self { node, tenant, helpers, session: None, variables, is_used: false };
+            Self { node, tenant, helpers, session: None, variables, seed: None, is_used: false };
         interpreter.open().await?;
         Ok(interpreter)
     }
@@ -55,9 +57,19 @@ impl Interpreter {
         given.and_then(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    /// Replaces the interpreter by a new one with these variables and a full lifetime.
-    pub(super) async fn renew(&mut self, variables: Vec<(String, Value)>) -> Result<(), Refusal> {
+    /// Replaces the interpreter by a new one with these variables and a full lifetime. With a seed
+    /// it is deterministic.
+    pub(super) async fn renew(
+        &mut self,
+        variables: Vec<(String, Value)>,
+        seed: Option<i64>,
+    ) -> Result<(), Refusal> {
         self.variables = variables;
+        let seed = seed.map(i64::cast_unsigned);
+        if self.seed != seed {
+            // The sandbox is another one.
+            (self.seed, self.session) = (seed, None);
+        }
         let Some(session) = &self.session else { return self.open().await };
         self.node.renew(session.used(), None)?;
         if self.is_used {
@@ -81,7 +93,8 @@ impl Interpreter {
         if self.session.is_some() {
             return Ok(());
         }
-        let new = NewSession { inputs: self.variables.clone(), ..NewSession::default() };
+        let policy = Policy::default().seeded(self.seed);
+        let new = NewSession { policy, inputs: self.variables.clone(), ..NewSession::default() };
         self.session = Some(self.node.create_own(&self.tenant, new, PATIENCE).await?);
         self.is_used = !self.variables.is_empty();
         self.help().await

@@ -55,6 +55,7 @@ struct Episode {
 #[derive(Deserialize)]
 pub(super) struct ResetRequest {
     episode_id: Option<String>,
+    seed: Option<i64>,
     context: Option<String>,
     task_prompt: Option<String>,
     expected_answer: Option<Json>,
@@ -110,7 +111,7 @@ impl Repl {
             "Use answer['content'] to store your answer, and set answer['ready'] = True when done."
                 .to_owned(),
         );
-        self.interpreter.renew(variables).await?;
+        self.interpreter.renew(variables, given.seed).await?;
         let mut episode = Episode {
             id: super::episode(given.episode_id)?,
             preview,

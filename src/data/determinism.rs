@@ -1,0 +1,19 @@
+//! What the sessions of a deterministic sandbox depend on, beside their programs.
+
+use std::time::{Duration, SystemTime};
+
+/// The chance and the time of a deterministic session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Determinism {
+    /// What all entropy is derived from.
+    pub(crate) seed: u64,
+    /// The time of day at which each session starts.
+    pub(crate) start_time: SystemTime,
+}
+
+impl Determinism {
+    /// Returns the time of day at which sessions start that are told none: 2026-01-01 in UTC.
+    pub(crate) fn default_start() -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_hours(490_896)
+    }
+}
