@@ -32,8 +32,10 @@ pub(crate) enum Next {
     Answer(u32),
     /// The first timer of the guest is due.
     Timer,
-    /// The guest waits for something else, or for this long.
-    Wait(Option<Duration>),
+    /// The guest waits for a tool, and its clock stands still.
+    Tool,
+    /// The guest waits for a server, for at most this long, and its clock goes on.
+    Server(Option<Duration>),
     /// Nothing will happen, unless an interrupt comes.
     Nothing,
 }
@@ -140,22 +142,25 @@ impl Order {
             self.expected.remove(&call);
             return Next::Answer(call);
         }
+        if first.is_some() {
+            return Next::Tool;
+        }
+        let waits_for_server = !self.expected.is_empty();
         match due {
-            _ if first.is_some() => Next::Wait(None),
             Some(due) if due <= self.now => Next::Timer,
-            Some(due) if !self.expected.is_empty() => {
-                Next::Wait(Some(Duration::from_secs_f64((due - self.now) / 1000.0)))
+            Some(due) if waits_for_server => {
+                Next::Server(Duration::try_from_secs_f64((due - self.now) / 1000.0).ok())
             }
             Some(due) => {
                 self.now = due;
                 Next::Timer
             }
-            None if self.expected.is_empty() => Next::Nothing,
-            None => Next::Wait(None),
+            None if waits_for_server => Next::Server(None),
+            None => Next::Nothing,
         }
     }
 
-    /// The guest's clock goes on by what a wait for the network has taken.
+    /// The guest's clock goes on by what a wait for a server has taken.
     pub(crate) fn waited(&mut self, time: Duration) {
         self.now += time.as_secs_f64() * 1000.0;
     }
@@ -215,7 +220,7 @@ mod tests {
         order.expect(two, Answerer::Host);
         order.expect(one, Answerer::Host);
         calls.answer(two, Bytes::new());
-        assert_eq!(order.next(&calls, Some(5.0)), Next::Wait(None));
+        assert_eq!(order.next(&calls, Some(5.0)), Next::Tool);
         calls.answer(one, Bytes::new());
         assert_eq!(order.next(&calls, Some(5.0)), Next::Answer(one));
         assert_eq!(order.next(&calls, Some(5.0)), Next::Answer(two));
@@ -230,7 +235,8 @@ mod tests {
         let (mut order, mut calls) = (order(), PendingCalls::default());
         let call = calls.open(Answerer::Network).unwrap();
         order.expect(call, Answerer::Network);
-        let Next::Wait(Some(wait)) = order.next(&calls, Some(5.0)) else { panic!("it waits") };
+        assert_eq!(order.next(&calls, None), Next::Server(None));
+        let Next::Server(Some(wait)) = order.next(&calls, Some(5.0)) else { panic!("it waits") };
         order.waited(wait);
         assert_eq!(order.next(&calls, Some(5.0)), Next::Timer);
         calls.answer(call, Bytes::new());

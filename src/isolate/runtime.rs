@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use deno_core::{JsRuntime, RuntimeOptions, v8};
+use futures_util::FutureExt;
 
 use super::budget::Exceeded;
 use super::control::IsolateControl;
@@ -376,18 +377,12 @@ impl Isolate {
                     Ok(Settled::Done) => return Called::Returned,
                     Ok(Settled::Stalled) => {
                         let stalled = self.entry_points.stalled.clone();
-                        // As for the interrupt below.
+                        // As for an interrupt.
                         drop(self.runtime.call(&stalled));
                     }
                     Err(error) => return Called::Threw(error.to_string()),
                 },
-                () = self.control.woken() => {
-                    if self.control.has_interrupt() {
-                        let interrupt = self.entry_points.interrupt.clone();
-                        // Fails only if the isolate is being terminated, which the loop detects.
-                        drop(self.runtime.call(&interrupt));
-                    }
-                }
+                () = self.control.woken() => self.interrupt(),
                 Some(message) = message => {
                     self.serve(message, replies);
                     while let Some(message) = self.state(State::try_message) {
@@ -418,8 +413,14 @@ impl Isolate {
             if let Some(called) = self.settled(&promise) {
                 return called;
             }
+            if self.control.woken().now_or_never().is_some() {
+                self.interrupt();
+            }
             let due = match self.turn(Turn::Ready) {
-                RAN => continue,
+                RAN => {
+                    has_stalled = false;
+                    continue;
+                }
                 due => (due >= 0.0).then_some(due),
             };
             let next = self.state(|state| {
@@ -430,7 +431,9 @@ impl Isolate {
                     next => (next, None),
                 }
             });
-            let wait = match next {
+            let tells_stalled = next.0 == Next::Nothing && !has_stalled;
+            has_stalled = next.0 == Next::Nothing;
+            let limit = match next {
                 (Next::Answer(call), length) => {
                     self.turn(Turn::Answer(call, length.unwrap_or_default()));
                     continue;
@@ -439,40 +442,41 @@ impl Isolate {
                     self.turn(Turn::Timer);
                     continue;
                 }
-                (Next::Nothing, _) if !has_stalled => {
-                    has_stalled = true;
+                _ if tells_stalled => {
                     let stalled = self.entry_points.stalled.clone();
-                    // As for an interrupt below.
-                    drop(self.enter(&stalled, &[]));
+                    // As for an interrupt.
+                    drop(self.runtime.call(&stalled));
                     continue;
                 }
-                (Next::Wait(wait), _) => wait,
-                (Next::Nothing, _) => None,
+                (Next::Server(limit), _) => limit,
+                (Next::Tool | Next::Nothing, _) => None,
             };
-            has_stalled = false;
             let started = Instant::now();
             tokio::select! {
                 biased;
-                () = self.control.woken() => {
-                    if self.control.has_interrupt() {
-                        let interrupt = self.entry_points.interrupt.clone();
-                        // Fails only if the isolate is being terminated, which the loop detects.
-                        drop(self.enter(&interrupt, &[]));
-                    }
-                }
+                () = self.control.woken() => self.interrupt(),
                 message = self.message() => {
                     let Some(message) = message else { return Called::Stopped };
                     self.serve(message, replies);
                 }
-                () = tokio::time::sleep(wait.unwrap_or_default()), if wait.is_some() => {}
+                () = tokio::time::sleep(limit.unwrap_or_default()), if limit.is_some() => {}
             }
-            if wait.is_some() {
+            if matches!(next.0, Next::Server(_)) {
                 self.state(|state| {
                     if let Some(order) = &mut state.order {
                         order.waited(started.elapsed());
                     }
                 });
             }
+        }
+    }
+
+    /// Ends the guest's wait for an interrupt, if there is one.
+    fn interrupt(&mut self) {
+        if self.control.has_interrupt() {
+            let interrupt = self.entry_points.interrupt.clone();
+            // Fails only if the isolate is being terminated, which the callers detect.
+            drop(self.runtime.call(&interrupt));
         }
     }
 

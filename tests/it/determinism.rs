@@ -4,10 +4,12 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use isolet::{
-    Isolation, Limits, Outcome, Param, Sandbox, SandboxBuilder, Termination, Tool, ToolSpec, Value,
+    Isolation, Limits, Outcome, Param, Permissions, Sandbox, SandboxBuilder, Termination, Tool,
+    ToolSpec, Value,
 };
 
 use crate::util::{self, Scratch, engine, exec};
+use isolet_test_support::server::{Response, Server};
 
 fn start_time() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_hours(500_000)
@@ -140,6 +142,46 @@ print(order, search(3), time.monotonic())";
 }
 
 #[tokio::test]
+async fn each_wait_that_nothing_will_end_is_an_error() {
+    let code = "
+import threading, time
+for wait in (threading.Lock(), threading.Semaphore(0), threading.Lock()):
+    time.sleep(0.1)
+    if hasattr(wait, 'locked'): wait.acquire()
+    try: wait.acquire()
+    except RuntimeError as error: print(str(error)[:8])";
+    assert_eq!(printed(&builder(7).build().unwrap(), code).await, "deadlock\n".repeat(3));
+}
+
+#[tokio::test]
+async fn servers_are_waited_for_in_real_time() {
+    let server = Server::start(|request| {
+        if request.path == "/slow" {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        Response(200, Vec::new(), request.path.clone().into_bytes())
+    });
+    let url = server.url("");
+    let permissions = Permissions::none().allow_net(&server.rule()).unwrap();
+    let sandbox = builder(7).permissions(permissions).build().unwrap();
+    let code = format!(
+        "import asyncio, time, urllib.request
+def get(path): return urllib.request.urlopen({url:?} + path).read().decode()
+start = time.monotonic()
+print(get('/a'), get('/slow'), time.monotonic() - start >= 0.15)
+async def main():
+    slow = asyncio.create_task(asyncio.to_thread(get, '/slow'))
+    ticks = 0
+    while not slow.done():
+        await asyncio.sleep(0.01)
+        ticks += 1
+    print(await slow, 5 < ticks < 100)
+asyncio.run(main())"
+    );
+    assert_eq!(printed(&sandbox, &code).await, "/a /slow True\n/slow True\n");
+}
+
+#[tokio::test]
 async fn an_alarm_comes_at_the_same_step_of_a_program_that_computes() {
     let code = "
 import signal
@@ -162,7 +204,14 @@ async fn limits_and_interrupts_hold_as_in_other_sessions() {
     let limits = Limits::default().max_run_time(Duration::from_millis(300));
     let sandbox = builder(7).limits(limits).build().unwrap();
     let mut session = sandbox.session().await.unwrap();
-    for code in ["while True: pass", "import asyncio; await asyncio.Future()"] {
+    for code in [
+        "while True: pass",
+        "import asyncio; await asyncio.Future()",
+        "import asyncio\nwhile True: await asyncio.sleep(0)",
+        "import asyncio\nwhile True: await asyncio.sleep(1)",
+        "import time\nwhile True: time.sleep(1)",
+        "import os; os.system('while :; do sleep 1; done')",
+    ] {
         let ran = session.run(code).await.unwrap();
         assert!(matches!(ran.outcome(), Outcome::Terminated(_)), "{code}: {ran:?}");
         assert!(ran.session_alive(), "{code}");
