@@ -27,7 +27,7 @@ RULES = [
     (r"\b__a(enter|exit|iter|next)__\b", r"__\1__"),
     (r"\bStopAsyncIteration\b", "StopIteration"),
     (r"\bAsync(Iterator|Iterable|Generator)\b", r"\1"),
-    (r"\bAsync(Sandbox|Filesystem)\b", r"\1"),
+    (r"\bAsync(Sandbox|Filesystem|Commands)\b", r"\1"),
     (r"\bAwaitable\[(\w+)\]", r"\1"),
     (r"\b_e2b_async_waits\b", "_e2b_sync_waits"),
     (r"\bisolet\.aio\b", "isolet"),

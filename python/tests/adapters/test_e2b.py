@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from isolet.compat.e2b import (
+    CommandExitException,
     Execution,
     FileNotFoundException,
     InvalidArgumentException,
@@ -166,8 +167,38 @@ def test_another_language_is_refused(sandbox):
     with pytest.raises(InvalidArgumentException, match="'r'"):
         sandbox.run_code("1", language="r")
     assert sandbox.run_code("1", language="python").text == "1"
-    with pytest.raises(SandboxException, match="commands"):
-        sandbox.commands.run("ls")
+    for name in ("pty", "git"):
+        with pytest.raises(SandboxException, match=name):
+            getattr(sandbox, name)
+
+
+def test_commands_see_the_files_of_the_code_and_tell_their_status(sandbox):
+    sandbox.run_code("open('names.txt', 'w').write('b\\na\\nb\\n')")
+    done = sandbox.commands.run("sort names.txt | uniq -c; echo $A >&2", envs={"A": "1"})
+    assert (done.stdout.split(), done.stderr, done.exit_code) == (["1", "a", "2", "b"], "1\n", 0)
+    heard = []
+    program = "python3 -c 'print(input()); print(2)' <<< 1"
+    done = sandbox.commands.run(program, on_stdout=heard.append)
+    assert "".join(heard) == done.stdout == "1\n2\n"
+    sandbox.commands.run("mkdir -p 'a b'; cd 'a b'; x=1; pwd > where")
+    assert sandbox.files.read("a b/where") == "/home/user/a b\n"
+    # Each has a shell of its own, in the directory that it names.
+    done = sandbox.commands.run("pwd; echo -$x-", cwd="a b")
+    assert done.stdout == "/home/user/a b\n--\n"
+    with pytest.raises(CommandExitException) as caught:
+        sandbox.commands.run("echo out; echo err >&2; exit 3")
+    error = caught.value
+    assert (error.exit_code, error.stdout, error.stderr) == (3, "out\n", "err\n")
+    with pytest.raises(CommandExitException, match="not found") as caught:
+        sandbox.commands.run("gcc main.c")
+    assert caught.value.exit_code == 127
+    with pytest.raises(CommandExitException, match="nowhere"):
+        sandbox.commands.run("true", cwd="nowhere")
+    with pytest.raises(TimeoutException, match="timeout"):
+        sandbox.commands.run("while :; do :; done", timeout=0.3)
+    with pytest.raises(InvalidArgumentException, match="background"):
+        sandbox.commands.run("sleep 1", background=True)
+    assert sandbox.run_code("1 + 1").text == "2"
 
 
 def test_kill_ends_it_and_removes_its_files():

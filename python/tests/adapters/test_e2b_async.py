@@ -12,6 +12,7 @@ import pytest
 
 from isolet.compat.e2b import (
     AsyncSandbox,
+    CommandExitException,
     FileNotFoundException,
     InvalidArgumentException,
     NotFoundException,
@@ -162,8 +163,23 @@ def test_what_there_is_not_is_told():
             await sandbox.run_code("1", language="r")
         with pytest.raises(InvalidArgumentException, match="cwd"):
             await sandbox.create_code_context(cwd="/none")
-        with pytest.raises(SandboxException, match="commands"):
-            await sandbox.commands.run("ls")
+        with pytest.raises(SandboxException, match="pty"):
+            await sandbox.pty.create()
+
+    with_sandbox(work)
+
+
+def test_commands_wait_for_code_and_tell_their_status():
+    async def work(sandbox):
+        code = "import asyncio; await asyncio.sleep(0.1); open('a', 'w').write('1')"
+        heard = []
+        _, done = await asyncio.gather(
+            sandbox.run_code(code), sandbox.commands.run("cat a", on_stdout=heard.append)
+        )
+        assert (done.stdout, heard) == ("1", ["1"])
+        with pytest.raises(CommandExitException) as caught:
+            await sandbox.commands.run("exit 3")
+        assert caught.value.exit_code == 3
 
     with_sandbox(work)
 

@@ -58,6 +58,25 @@ class FileNotFoundException(NotFoundException):
 
 
 @dataclass
+class CommandResult:
+    """What a command did."""
+
+    stderr: str
+    stdout: str
+    exit_code: int
+    error: str | None = None
+    """Why the shell has ended, if it was not by the command's own status."""
+
+
+@dataclass
+class CommandExitException(SandboxException, CommandResult):
+    """A command has ended with a status other than 0."""
+
+    def __str__(self) -> str:
+        return f"the command ended with the status {self.exit_code}: {self.error or self.stderr}"
+
+
+@dataclass
 class OutputMessage:
     """A piece of output."""
 

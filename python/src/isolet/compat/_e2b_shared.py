@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 import uuid
 from collections.abc import Callable, Generator
@@ -12,8 +13,10 @@ from typing import Any
 from .. import execution as _execution
 from ..errors import IsoletError
 from ..policy import Limits, Mount
-from ._e2b_files import HOME
+from ._e2b_files import HOME, absolute
 from ._e2b_models import (
+    CommandExitException,
+    CommandResult,
     Execution,
     ExecutionError,
     InvalidArgumentException,
@@ -127,6 +130,32 @@ class Cell:
     def _add(self, result: Result) -> Result:
         self._results.append(result)
         return result
+
+
+def script_of(command: str, cwd: str | None, background: bool | None) -> str:
+    """Returns the script that runs a command in a directory."""
+    if background:
+        raise InvalidArgumentException(
+            "`background` is set, and commands of this sandbox run one after another; "
+            "a node of `isolet serve --listen` runs them in the background, by E2B's own client"
+        )
+    return f"cd -- {shlex.quote(absolute(cwd or HOME))} || exit 1; {command}"
+
+
+def command_result(execution: _execution.Execution, stdout: str, stderr: str) -> CommandResult:
+    """Returns what a command did.
+
+    Raises:
+        TimeoutException: it took too long.
+        CommandExitException: it ended with a status other than 0.
+    """
+    if execution.status == "timeout":
+        raise TimeoutException(f"{execution.failure}: pass a longer `timeout` to `commands.run`")
+    if execution.ok:
+        return CommandResult(stderr, stdout, 0)
+    is_status = execution.status == "exited" and execution.exit_code is not None
+    code = execution.exit_code if is_status else 1
+    raise CommandExitException(stderr, stdout, code or 1, None if is_status else execution.failure)
 
 
 def check_arguments(language: str | None, context: Context | None) -> None:

@@ -28,6 +28,7 @@ from ._e2b_files import (
     written,
 )
 from ._e2b_models import (
+    CommandResult,
     EntryInfo,
     Execution,
     ExecutionError,
@@ -48,10 +49,12 @@ from ._e2b_shared import (
     Context,
     check_arguments,
     check_language,
+    command_result,
     default_context,
     error_of,
     new_context,
     policy_of,
+    script_of,
     unless_killed,
 )
 from ._e2b_sync_waits import Lock, Turn, call, cleanup, contents
@@ -166,6 +169,78 @@ class Filesystem:
             return session.eval(DO.format(expression=expression), inputs=paths(path, to))
 
 
+class Commands:
+    """Runs commands: `Sandbox.commands`. No process starts: `docs/concepts/shell.md`."""
+
+    def __init__(self, kernel: Callable[[], _Kernel], is_killed: Callable[[], bool]) -> None:
+        """Use `Sandbox.commands`."""
+        self._kernel = kernel
+        self._is_killed = is_killed
+
+    def run(
+        self,
+        cmd: str,
+        background: bool | None = None,
+        envs: dict[str, str] | None = None,
+        user: str | None = None,
+        cwd: str | None = None,
+        on_stdout: Callable[[str], Any] | None = None,
+        on_stderr: Callable[[str], Any] | None = None,
+        stdin: bool | None = None,
+        timeout: float | None = 60,
+        request_timeout: float | None = None,
+    ) -> CommandResult:
+        """Runs a command line in a shell of its own, which sees the files of the code.
+
+        It waits for code and commands that run in the default context.
+
+        Args:
+            cmd: what bash would run.
+            background: must not be set.
+            envs: exported variables.
+            user: ignored, like `stdin` and `request_timeout`.
+            cwd: the directory, `/home/user` by default.
+            on_stdout: called with what the command prints, as it is printed.
+            on_stderr: the same for the standard error.
+            stdin: ignored: the input is empty.
+            timeout: the most seconds that it may take, at most the limit `run_time`; 0 is that
+                limit.
+            request_timeout: ignored.
+
+        Raises:
+            CommandExitException: it ended with a status other than 0.
+            TimeoutException: it took too long, or the sandbox was killed meanwhile.
+            InvalidArgumentException: `background` is set.
+        """
+        script = script_of(cmd, cwd, background)
+        pieces: tuple[list[str], list[str]] = ([], [])
+        with self._kernel().turn:
+            # It may have been restarted meanwhile.
+            session = self._kernel().session()
+            execution = None
+            with (
+                unless_killed(self._is_killed),
+                session.stream(
+                    script,
+                    syntax="shell",
+                    program=True,
+                    inputs=envs or {},
+                    timeout=timeout or None,
+                ) as stream,
+            ):
+                for event in stream:
+                    if isinstance(event, _execution.Execution):
+                        execution = event
+                    elif isinstance(event, _execution.Output):
+                        is_error = event.stream == "stderr"
+                        pieces[is_error].append(event.text)
+                        call(on_stderr if is_error else on_stdout, event.text)
+        assert execution is not None
+        if self._is_killed() and execution.status in ("died", "interrupted"):
+            raise TimeoutException(KILLED)
+        return command_result(execution, "".join(pieces[0]), "".join(pieces[1]))
+
+
 class _Kernel:
     """The session of a context."""
 
@@ -232,6 +307,7 @@ class Sandbox:
         self._kernels = {"default": _Kernel(self._sandbox, self._default)}
         self._is_killed = False
         self.files = Filesystem(self._default_session)
+        self.commands = Commands(lambda: self._kernel(None), lambda: self._is_killed)
 
     @classmethod
     def create(cls, template: str | None = None, **options: Any) -> Self:
@@ -386,8 +462,10 @@ class Sandbox:
         self.kill()
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("commands", "pty", "git"):
-            raise SandboxException(f"a sandbox of isolet has no `{name}`, it runs Python only")
+        if name in ("pty", "git"):
+            raise SandboxException(
+                f"a sandbox of isolet has no `{name}`, it has `commands` and `files`"
+            )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _default_session(self) -> Session:

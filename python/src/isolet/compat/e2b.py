@@ -1,8 +1,8 @@
 """The interface of E2B's code interpreter: `from isolet.compat.e2b import Sandbox, AsyncSandbox`.
 
-It needs no account and no package of E2B. There is no shell, only Python. With `AsyncSandbox`, runs
-in one context wait for each other, callbacks may be coroutine functions, and the cancellation of a
-task interrupts its code.
+It needs no account and no package of E2B. `commands` are those of isolet's shell, and run one after
+another. With `AsyncSandbox`, runs in one context wait for each other, callbacks may be coroutine
+functions, and the cancellation of a task interrupts its code.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._e2b_models import (
+    CommandExitException,
+    CommandResult,
     EntryInfo,
     Execution,
     ExecutionError,
@@ -24,14 +26,18 @@ from ._e2b_models import (
     WriteInfo,
 )
 from ._e2b_shared import Context
-from ._e2b_sync import Filesystem, Sandbox
+from ._e2b_sync import Commands, Filesystem, Sandbox
 
 if TYPE_CHECKING:
-    from ._e2b_async import AsyncFilesystem, AsyncSandbox
+    from ._e2b_async import AsyncCommands, AsyncFilesystem, AsyncSandbox
 
 __all__ = [
+    "AsyncCommands",
     "AsyncFilesystem",
     "AsyncSandbox",
+    "CommandExitException",
+    "CommandResult",
+    "Commands",
     "Context",
     "EntryInfo",
     "Execution",
@@ -51,7 +57,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("AsyncFilesystem", "AsyncSandbox"):
+    if name in ("AsyncCommands", "AsyncFilesystem", "AsyncSandbox"):
         # asyncio takes long to import.
         from . import _e2b_async
 
