@@ -56,9 +56,12 @@ def test_every_block_runs_and_prints_what_it_says(tmp_path: Path):
     assert (tmp_path / "out/names.txt").read_text() == "a.csv"
 
 
-@pytest.mark.parametrize(("guide", "printed"), [("python", 6), ("other-tools", 2)])
-def test_the_code_of_a_guide_runs_and_prints_what_it_says(guide: str, printed: int, tmp_path: Path):
-    blocks = BLOCK.findall((GUIDES / f"{guide}.md").read_text())
+PAGES = [("guides/python.md", 6), ("guides/other-tools.md", 2), ("concepts/determinism.md", 0)]
+
+
+@pytest.mark.parametrize(("page", "printed"), PAGES)
+def test_the_code_of_a_page_runs_and_prints_what_it_says(page: str, printed: int, tmp_path: Path):
+    blocks = BLOCK.findall((GUIDES.parent / page).read_text())
     assert run_blocks(blocks, tmp_path) == printed
 
 
