@@ -117,9 +117,11 @@ export function savedOrder() {
 
 /** Begins to be a deterministic session that was saved; false if it was none. */
 export function restoreOrder(state) {
-  saved = state;
-  if (state !== "") turns ??= new Turns();
-  return state !== "";
+  saved = typeof state === "string" ? state : "";
+  if (saved === "") return false;
+  op_isolet_order_resume(saved);
+  turns ??= new Turns();
+  return true;
 }
 
 /** Takes back what saving and restoring has taken of the time and the entropy of the session. */

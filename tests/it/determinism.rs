@@ -273,6 +273,32 @@ async fn a_session_that_was_saved_goes_on_as_it_would_have() {
     assert!((0.0..60.0).contains(&ahead[0]) && ahead[1].abs() < 0.1, "{ahead:?}");
 }
 
+/// The file is not trusted, and its digest can be made right.
+#[tokio::test]
+async fn a_saved_order_that_was_changed_is_refused_or_none() {
+    let dir = Scratch::new("determinism-changed");
+    let (file, sandbox) = (dir.path().join("session"), builder(7).build().unwrap());
+    sandbox.session().await.unwrap().save(&file).await.unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let contents = whole.len() - 32;
+    let key = b"\"order\":\"7 ";
+    let at = whole.windows(key.len()).position(|bytes| bytes == key).unwrap();
+    for (change, is_refused) in [(b"\"order\":\"x ", true), (b"\"orfer\":\"7 ", false)] {
+        let mut changed = whole.clone();
+        changed[at..at + change.len()].copy_from_slice(change);
+        let digest = *blake3::hash(&changed[..contents]).as_bytes();
+        changed[contents..].copy_from_slice(&digest);
+        std::fs::write(&file, changed).unwrap();
+        match util::builder().build().unwrap().restore(&file).await {
+            Ok(mut session) => {
+                assert!(!is_refused);
+                exec(&mut session, "import asyncio; await asyncio.sleep(0.01)").await;
+            }
+            Err(error) => assert!(is_refused, "{error}"),
+        }
+    }
+}
+
 /// As CPython does, a copy seeds `random` anew, from what is there for all of them.
 #[tokio::test]
 async fn copies_of_a_session_go_on_alike() {
