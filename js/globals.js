@@ -196,6 +196,7 @@ function guarded(callback, args) {
   };
 }
 
+const LONGEST_TIMER = 2 ** 31 - 1; // milliseconds; the clock of a deterministic session goes there
 const timers = new SafeMap();
 let lastTimer = 0;
 
@@ -215,7 +216,7 @@ export function setTimeout(callback, delay = 0, ...args) {
   const wait = MathCeil(Number(delay) || 0);
   const timer = turns === null
     ? createTimer(run, wait, undefined, false, true)
-    : turns.at(op_isolet_now() + MathMax(0, wait), run);
+    : turns.at(op_isolet_now() + MathMin(MathMax(0, wait), LONGEST_TIMER), run);
   timers.set(id, timer);
   return id;
 }

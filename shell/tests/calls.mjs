@@ -1,25 +1,11 @@
 // What commands of the host read and write while they run: node calls.mjs MODULE
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import * as host from "./host.mjs";
 
-const module = new WebAssembly.Module(fs.readFileSync(process.argv[2]));
-const root = fs.mkdtempSync(path.join(os.tmpdir(), "shell-calls-"));
-for (const name of ["work", "tmp", "dev"]) fs.mkdirSync(path.join(root, name));
 const encoder = new TextEncoder();
-let printed = "";
-const shell = new host.Shell(module, root, (_, descriptor, bytes) => {
-  printed += descriptor === 1 ? Buffer.from(bytes) : `[${Buffer.from(bytes)}]`;
-});
-
-/** What was printed since the last time; what went to standard error in brackets. */
-function output() {
-  const text = printed;
-  printed = "";
-  return text;
-}
+const { shell, root, output } = host.recorded(process.argv[2]);
 
 const content = (name) => fs.readFileSync(path.join(root, "work", name), "utf8");
 

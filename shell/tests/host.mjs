@@ -1,5 +1,6 @@
 // The module's imports by Node's files: a directory is the root of the shell's files.
 import fs from "node:fs";
+import os from "node:os";
 import path from "node:path";
 import { webcrypto } from "node:crypto";
 
@@ -193,4 +194,24 @@ export class Shell {
       random: (at, len) => void webcrypto.getRandomValues(this.bytes(at, len)),
     };
   }
+}
+
+/**
+ * An instance of the module in `file` with the directories that scripts expect, and what it has
+ * printed since the last time: what went to standard error in brackets.
+ */
+export function recorded(file) {
+  const module = new WebAssembly.Module(fs.readFileSync(file));
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), "shell-"));
+  for (const name of ["work", "tmp", "dev"]) fs.mkdirSync(path.join(root, name));
+  let printed = "";
+  const shell = new Shell(module, root, (_, descriptor, bytes) => {
+    printed += descriptor === 1 ? Buffer.from(bytes) : `[${Buffer.from(bytes)}]`;
+  });
+  const output = () => {
+    const text = printed;
+    printed = "";
+    return text;
+  };
+  return { shell, root, output };
 }

@@ -1,24 +1,11 @@
 // Input that comes while a run goes on: node input.mjs MODULE
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
 import * as host from "./host.mjs";
 
-const module = new WebAssembly.Module(fs.readFileSync(process.argv[2]));
-const root = fs.mkdtempSync(path.join(os.tmpdir(), "shell-input-"));
 const encoder = new TextEncoder();
-let printed = "";
-const shell = new host.Shell(module, root, (_, descriptor, bytes) => {
-  printed += descriptor === 1 ? Buffer.from(bytes) : `[${Buffer.from(bytes)}]`;
-});
-
-/** What was printed since the last time. */
-function output() {
-  const text = printed;
-  printed = "";
-  return text;
-}
+const { shell, root, output } = host.recorded(process.argv[2]);
 
 const sleep = (until) => {
   const millis = Math.max(0, until / 1000 - Date.now());
@@ -85,9 +72,6 @@ const cancel = { cancel: true };
 const answer = (stdout, call, given = "") => ({ answer: stdout, call, given });
 const ended = { status: 0 };
 
-fs.mkdirSync(path.join(root, "work"));
-fs.mkdirSync(path.join(root, "tmp"));
-fs.mkdirSync(path.join(root, "dev"));
 fs.writeFileSync(path.join(root, "work/file"), "in\nfile\n");
 
 // Lines, and what is left of them.

@@ -88,6 +88,12 @@ impl Order {
         parts.next().is_none().then_some(order)
     }
 
+    /// Takes over the clocks and the entropy of another one. What the guest waits for stays.
+    pub(crate) fn go_on_from(&mut self, other: Self) {
+        let (alarm, expected) = (self.alarm, std::mem::take(&mut self.expected));
+        *self = Self { alarm, expected, ..other };
+    }
+
     /// Looks at the monotonic clock.
     pub(crate) fn now(&mut self) -> f64 {
         self.now += LOOK;
@@ -208,6 +214,9 @@ mod tests {
         assert_eq!(bytes[1], bytes[2]);
         assert!((order.wall_clock() - resumed.wall_clock()).abs() < 1e-9);
         assert!(!resumed.reseed(7) && resumed.reseed(8));
+        order.expect(1, Answerer::Host);
+        order.go_on_from(resumed);
+        assert_eq!(order.next(&PendingCalls::default(), None), Next::Tool);
         for state in ["", "7", "7 1 2", "7 1 2 3 4", "7 -1 2 3", "7 1 NaN 3", "7 1 2 inf"] {
             assert!(Order::resume(state).is_none(), "{state}");
         }

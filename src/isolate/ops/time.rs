@@ -62,8 +62,11 @@ pub(crate) fn op_isolet_order_resume(
     state: &mut OpState,
     #[string] saved: String,
 ) -> Result<(), OpError> {
-    let order = Order::resume(&saved).ok_or(OpError::Argument("the state of an order"))?;
-    state.borrow_mut::<State>().order = Some(order);
+    let saved = Order::resume(&saved).ok_or(OpError::Argument("the state of an order"))?;
+    match &mut state.borrow_mut::<State>().order {
+        Some(order) => order.go_on_from(saved),
+        order => *order = Some(saved),
+    }
     Ok(())
 }
 

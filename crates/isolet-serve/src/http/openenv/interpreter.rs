@@ -72,7 +72,8 @@ impl Interpreter {
         }
         let Some(session) = &self.session else { return self.open().await };
         self.node.renew(session.used(), None)?;
-        if self.is_used {
+        // A deterministic one has told some time since, even if no code has run.
+        if self.is_used || self.seed.is_some() {
             self.node.carry_out(session.used(), |reply| Command::Reset { reply }).await?;
             self.help().await?;
         }
