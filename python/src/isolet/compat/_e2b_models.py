@@ -62,8 +62,11 @@ class CommandResult:
     """What a command did."""
 
     stderr: str
+    """What it printed to standard error."""
     stdout: str
+    """What it printed to standard output."""
     exit_code: int
+    """Its exit status; 0 is success."""
     error: str | None = None
     """Why the shell has ended, if it was not by the command's own status."""
 
