@@ -285,10 +285,16 @@ export function op_isolet_now(): number;
 
 /**
  * Makes the session deterministic, with the two halves of a seed and the time of day at which it
- * starts, in milliseconds since 1970. One that is deterministic keeps its time. Returns `true`
- * unless it has this seed already.
+ * starts, in milliseconds since 1970. One that is deterministic keeps its time. `clocks` is the
+ * [number](Clocks::number) of what its clocks go by. Returns `true` unless it has this seed
+ * already.
  */
-export function op_isolet_order(high: number, low: number, started: number): boolean;
+export function op_isolet_order(
+  high: number,
+  low: number,
+  started: number,
+  clocks: number,
+): boolean;
 
 /**
  * The guest of a deterministic session waits for the answer to a call.

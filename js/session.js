@@ -100,10 +100,10 @@ function bridge(booted, parking) {
     release: (thread = 0) => suspensions.release(thread),
     spare: (setResult) => suspensions.spare(setResult),
     /** Makes the session deterministic; whether its entropy is another one from here on. */
-    order: (high, low, started) => {
+    order: (high, low, started, clocks) => {
       if (!mayOrder) throw new Error("the session has begun");
       suspensions.count();
-      return order(high, low, started);
+      return order(high, low, started, clocks);
     },
     keep_order: () => {
       savedOrder();

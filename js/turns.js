@@ -98,12 +98,12 @@ class Turns {
 export let turns = null;
 
 /**
- * Makes the session deterministic. Returns whether its entropy is another one from here on, which
+ * Makes the session deterministic, with what its clocks go by. Returns whether its entropy is another one from here on, which
  * it is not in one that goes on with the same seed.
  */
-export function order(high, low, started) {
+export function order(high, low, started, clocks) {
   turns ??= new Turns();
-  return op_isolet_order(high, low, started);
+  return op_isolet_order(high, low, started, clocks);
 }
 
 /** What a deterministic session goes on from, as a text; empty for others. */

@@ -175,6 +175,7 @@ pub use api::assets::{find_assets, find_bundle};
 pub use api::blocking;
 pub use api::engine::{Engine, EngineBuilder, SetImages};
 pub use api::init::init;
+pub use api::journal::Journal;
 pub use api::permissions::Permissions;
 pub use api::sandbox::{Sandbox, SandboxBuilder};
 pub use api::session::{FileEntry, Files, InterruptHandle, Session, SessionState};
@@ -201,6 +202,7 @@ pub use data::version::v8_version;
 pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
+pub use host::journal::JournalSync;
 pub use host::stop::ClockPause;
 pub use host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
 pub use packages::{

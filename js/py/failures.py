@@ -32,7 +32,19 @@ class ToolError(RuntimeError):
     __module__ = "__main__"
 
 
-OWN = {"ToolError": ToolError, "gaierror": gaierror}  # classes of the host's that builtins lacks
+class CallInterrupted(RuntimeError):
+    """A call whose answer is lost: the session's process has ended, and another goes on with it."""
+
+    __module__ = "builtins"
+
+
+# Classes of the host's that builtins lacks.
+OWN = {"ToolError": ToolError, "gaierror": gaierror, "CallInterrupted": CallInterrupted}
+
+
+def begin_recorded():
+    """Lets programs of a recorded session name what they can catch."""
+    builtins.CallInterrupted = CallInterrupted
 
 
 def exception(name, message, bases=(), exceptions=()):

@@ -31,6 +31,7 @@ import _isolet_displays as displays
 import _isolet_endings as endings
 import _isolet_errnos
 import _isolet_exchange as exchange
+import _isolet_failures as failures
 import _isolet_figures as figures
 import _isolet_files as files
 import _isolet_fonts as fonts
@@ -213,7 +214,7 @@ def start(command):
     tools.
     """
     if "order" in command:
-        bridge.order(*command["order"])
+        begin_order(*command["order"])
     mounts = command["mounts"]
     if mounts:
         bridge.mount(id(mounts) + BYTES_HEADER, len(mounts))
@@ -255,9 +256,16 @@ def resume(command):
     foreign.begin()
     reopen_output()
     bridge.resume_order()
-    if "order" in command and bridge.order(*command["order"]):
+    if "order" in command and begin_order(*command["order"]):
         reseed()
     return {}
+
+
+def begin_order(high, low, started, clocks):
+    """Makes the session deterministic. Returns whether its entropy is another one from here on."""
+    if clocks:
+        failures.begin_recorded()
+    return bridge.order(high, low, started, clocks)
 
 
 def end(command):

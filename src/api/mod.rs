@@ -13,6 +13,7 @@ mod documented_limits;
 pub(crate) mod engine;
 pub mod host_path;
 pub(crate) mod init;
+pub(crate) mod journal;
 pub(crate) mod permissions;
 mod policy;
 pub(crate) mod sandbox;

@@ -6,11 +6,12 @@ use std::time::SystemTime;
 
 use crate::api::blocking;
 use crate::api::engine::Engine;
+use crate::api::journal::Journal;
 use crate::api::permissions::{Permissions, env};
 use crate::api::policy::Policy;
 use crate::api::session::Session;
 use crate::data::cell::Cell;
-use crate::data::determinism::Determinism;
+use crate::data::determinism::{Clocks, Determinism};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Execution;
 use crate::data::isolation::{Confinement, Isolation, Layer};
@@ -201,7 +202,7 @@ impl SandboxBuilder {
     /// Default: the system's entropy and clocks.
     pub fn deterministic(mut self, seed: u64, start_time: impl Into<Option<SystemTime>>) -> Self {
         let start_time = start_time.into().unwrap_or_else(Determinism::default_start);
-        self.determinism = Some(Determinism { seed, start_time });
+        self.determinism = Some(Determinism { seed, start_time, clocks: Clocks::Virtual });
         self
     }
 
@@ -371,6 +372,52 @@ impl Sandbox {
     ///   session; otherwise as [`session`](Self::session).
     pub async fn restore(&self, path: impl Into<PathBuf>) -> Result<Session, Error> {
         Session::restore(self.engine.clone(), Arc::clone(&self.policy), path.into()).await
+    }
+
+    /// Starts a session that is recorded: everything that the host tells it goes to the journal, a
+    /// file that must not exist. If the process ends, [`resume`](Self::resume) has the session go on
+    /// in another one.
+    ///
+    /// Answers of tools and servers, the contents of files, standard input, the clocks, entropy and
+    /// interrupts are recorded before the guest gets them. Only the file's owner may read it. Who
+    /// can read it knows what the guest was told, including environment variables.
+    ///
+    /// In a recorded session threads and tasks switch only where they wait, as in all sessions, and
+    /// answers and timers come one at a time. It cannot be forked, saved or kept by checkpoints.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Journal`] if the file exists or cannot be written; [`ErrorKind::Config`] if the
+    /// sandbox is [forkable](SandboxBuilder::forkable) or has
+    /// [checkpoints](SandboxBuilder::checkpoint); otherwise as [`session`](Self::session).
+    pub async fn record(&self, journal: impl Into<Journal>) -> Result<Session, Error> {
+        let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
+        Session::start_recorded(engine, policy, journal.into()).await
+    }
+
+    /// Makes the session of a journal. It is as it was when its last run began, and
+    /// [`Session::go_on`] runs that one: again as far as it is recorded, and from there on as it
+    /// goes. What happens then is recorded to the same file.
+    ///
+    /// Nothing that is recorded is done again: no call of a tool, no request, no change of a file.
+    /// A call that was under way when the process ended is made again if its tool is
+    /// [idempotent](Tool::idempotent), and a request if it changes nothing at the server (`GET`,
+    /// `HEAD`, `OPTIONS`). Others raise `CallInterrupted` in the guest. Connections are lost. Time
+    /// has gone on: waits that would have ended meanwhile end at once.
+    ///
+    /// The journal grants nothing. The sandbox must have the same tools, mount points and
+    /// environment variables as the one that was recorded. Its permissions count for what is not
+    /// recorded, and answers of servers that it does not allow are not told to the guest. The file
+    /// is not trusted: whoever can write it can do what code in the session could.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Journal`] if the journal cannot be read or is damaged, is of another version,
+    ///   is in use, or the session does something else than when it was recorded;
+    /// * otherwise as [`record`](Self::record).
+    pub async fn resume(&self, journal: impl Into<Journal>) -> Result<Session, Error> {
+        let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
+        Session::resume(engine, policy, journal.into()).await
     }
 
     /// Runs one cell in a new session.

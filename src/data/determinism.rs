@@ -9,6 +9,29 @@ pub(crate) struct Determinism {
     pub(crate) seed: u64,
     /// The time of day at which each session starts.
     pub(crate) start_time: SystemTime,
+    pub(crate) clocks: Clocks,
+}
+
+/// What the clocks of a session go by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clocks {
+    /// The looks of the guest, its steps and its waits.
+    Virtual,
+    /// The same, in a session that is recorded.
+    RecordedVirtual,
+    /// Those of the host, in a session that is recorded.
+    RecordedReal,
+}
+
+impl Clocks {
+    /// Returns the number by which an isolate knows it.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Virtual => 0,
+            Self::RecordedVirtual => 1,
+            Self::RecordedReal => 2,
+        }
+    }
 }
 
 impl Determinism {

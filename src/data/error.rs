@@ -50,6 +50,9 @@ pub enum ErrorKind {
     Value,
     /// A package cannot be resolved, fetched or loaded.
     Packages,
+    /// A journal cannot be read or written, or the session does something else than when it was
+    /// recorded.
+    Journal,
     /// The guest's side failed: its interpreter died or its reply could not be decoded.
     WorkerDied,
 }

@@ -37,6 +37,14 @@ impl Stdin {
 }
 
 impl Stdin {
+    /// Returns the input, if it is known.
+    pub(crate) fn known(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Source::Bytes(bytes) => Some(bytes),
+            Source::Reader(_) => None,
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         matches!(&self.0, Source::Bytes(bytes) if bytes.is_empty())
     }
@@ -119,6 +127,15 @@ impl InputPump {
                 return Input::Bytes(std::mem::replace(&mut state.ready, rest));
             }
             state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Skips what a session that is replayed has read before, if the input was known then.
+    pub(crate) fn skip(&self, count: usize) {
+        if self.requests.is_none() {
+            let mut state = self.shared.lock();
+            let count = count.min(state.ready.len());
+            state.ready.drain(..count);
         }
     }
 

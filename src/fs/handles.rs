@@ -70,6 +70,18 @@ impl Handles {
         Ok(number)
     }
 
+    /// Puts an open file into the place that it had in a session that is replayed.
+    pub(crate) fn put(&self, number: u32, handle: Handle) -> Result<(), FileError> {
+        let mut open = self.lock();
+        self.room(&open)?;
+        if number >= NUMBERS {
+            return Err(FileError::BadHandle);
+        }
+        open.next = number.wrapping_add(1) & NUMBERS;
+        open.files.insert(number, Arc::new(handle));
+        Ok(())
+    }
+
     pub(crate) fn get(&self, number: u32) -> Result<Arc<Handle>, FileError> {
         self.lock().files.get(&number).cloned().ok_or(FileError::BadHandle)
     }

@@ -46,6 +46,6 @@ pub(crate) use overlay::{SavedLimits, SavedOverlay};
 pub(crate) use request::{FileKind, FileStat, OpenFlags};
 pub(crate) use request::{FileReply, FileRequest};
 pub(crate) use root::Identity;
-pub(crate) use system::{FileSystem, no_overlay};
+pub(crate) use system::{FileSystem, Place, no_overlay};
 pub(crate) use table::MountTable;
 pub(crate) use tree::{Tree, TreeEntry};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// `path` is relative to its root, with `/` between names, and empty for the root. No link is
 /// followed. All of it is hostile. Reading is a separate function,
 /// [`FileSystem::read`](super::FileSystem::read).
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum FileRequest<'a> {
     /// Describes the file at a path.
     Stat { mount: u32, path: &'a str },
@@ -48,6 +48,86 @@ pub(crate) enum FileRequest<'a> {
     SetTimes { mount: u32, path: &'a str, accessed_ms: f64, modified_ms: f64 },
     /// Sets the permission bits of a file or directory.
     SetMode { mount: u32, path: &'a str, mode: u32 },
+}
+
+impl FileRequest<'_> {
+    /// Returns `true` if it may change files.
+    pub(crate) fn is_change(&self) -> bool {
+        match self {
+            Self::Open { flags, .. } => flags.create || flags.truncate,
+            Self::Write { .. }
+            | Self::SetFileSize { .. }
+            | Self::SetSize { .. }
+            | Self::MakeDirectory { .. }
+            | Self::RemoveDirectory { .. }
+            | Self::Remove { .. }
+            | Self::Rename { .. }
+            | Self::MakeLink { .. }
+            | Self::SetTimes { .. }
+            | Self::SetMode { .. } => true,
+            Self::Stat { .. }
+            | Self::StatFile { .. }
+            | Self::Sync { .. }
+            | Self::Close { .. }
+            | Self::List { .. }
+            | Self::ReadLink { .. } => false,
+        }
+    }
+
+    /// Returns the mount that it is about, or the open file.
+    pub(crate) fn subject(&self) -> Subject {
+        match *self {
+            Self::Stat { mount, .. }
+            | Self::Open { mount, .. }
+            | Self::SetSize { mount, .. }
+            | Self::List { mount, .. }
+            | Self::MakeDirectory { mount, .. }
+            | Self::RemoveDirectory { mount, .. }
+            | Self::Remove { mount, .. }
+            | Self::Rename { mount, .. }
+            | Self::MakeLink { mount, .. }
+            | Self::ReadLink { mount, .. }
+            | Self::SetTimes { mount, .. }
+            | Self::SetMode { mount, .. } => Subject::Mount(mount),
+            Self::StatFile { file }
+            | Self::Write { file, .. }
+            | Self::SetFileSize { file, .. }
+            | Self::Sync { file }
+            | Self::Close { file } => Subject::File(file),
+        }
+    }
+
+    /// Returns the path that it is about, if it has one.
+    pub(crate) fn path(&self) -> Option<&str> {
+        match self {
+            Self::Stat { path, .. }
+            | Self::Open { path, .. }
+            | Self::SetSize { path, .. }
+            | Self::List { path, .. }
+            | Self::MakeDirectory { path, .. }
+            | Self::RemoveDirectory { path, .. }
+            | Self::Remove { path, .. }
+            | Self::MakeLink { path, .. }
+            | Self::ReadLink { path, .. }
+            | Self::SetTimes { path, .. }
+            | Self::SetMode { path, .. }
+            | Self::Rename { from: path, .. } => Some(path),
+            Self::StatFile { .. }
+            | Self::Write { .. }
+            | Self::SetFileSize { .. }
+            | Self::Sync { .. }
+            | Self::Close { .. } => None,
+        }
+    }
+}
+
+/// What a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A path beneath a mount of this number.
+    Mount(u32),
+    /// An open file of this number.
+    File(u32),
 }
 
 /// How a file is opened.

@@ -15,11 +15,11 @@ use super::overlay::{ExportDirectory, FileChange, Overlay, SavedOverlay};
 use super::path::{RelativePath, check_target, join};
 use super::read_only::ReadOnly;
 use super::read_write::ReadWrite;
-use super::request::{FileReply, FileRequest, OpenFlags};
+use super::request::{FileReply, FileRequest, OpenFlags, Subject};
 use super::root::config;
 use super::table::{MountTable, Source};
 use super::tree_volume::TreeVolume;
-use super::volume::{Times, Volume, VolumeCopy};
+use super::volume::{LostFile, Times, Volume, VolumeCopy};
 use crate::data::error::Error;
 use crate::data::shown::shown;
 
@@ -36,9 +36,38 @@ pub(crate) struct FileSystem {
 
 struct Mounted {
     guest: String,
+    place: Place,
     volume: Arc<dyn Volume>,
     /// The same volume as an overlay, if it is one.
     overlay: Option<Arc<Overlay>>,
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// To files that the host has made, such as those of packages.
+    Tree,
+    /// To a directory of the host that the guest may not change.
+    ReadOnly,
+    /// To one that it may change.
+    ReadWrite,
+    /// To one whose changes only the session has.
+    Overlay,
+    /// There is no such mount, and no such open file.
+    Nowhere,
+}
+
+impl Place {
+    fn of(source: &Source) -> Self {
+        match source {
+            Source::Tree(_) => Self::Tree,
+            Source::Host(mount) => match mount.mode() {
+                MountMode::ReadOnly => Self::ReadOnly,
+                MountMode::ReadWrite => Self::ReadWrite,
+                MountMode::Overlay => Self::Overlay,
+            },
+        }
+    }
 }
 
 /// A request about paths, in the form that its event needs.
@@ -68,7 +97,12 @@ impl FileSystem {
                 }
                 Source::Host(mount) => volume(mount, number, inodes, &limits),
             };
-            Mounted { guest: entry.guest.clone(), volume, overlay }
+            Mounted {
+                guest: entry.guest.clone(),
+                place: Place::of(&entry.source),
+                volume,
+                overlay,
+            }
         });
         let mounts = mounts.collect();
         let (handles, gate) = (Handles::new(limits.open_files), open_gate());
@@ -91,20 +125,20 @@ impl FileSystem {
         let mut copies = Vec::with_capacity(self.mounts.len());
         let mounts = self.mounts.iter().zip(mounts.entries()).zip(0..);
         let mounts = mounts.map(|((mounted, entry), number)| {
-            let guest = mounted.guest.clone();
+            let (guest, place) = (mounted.guest.clone(), mounted.place);
             if let Source::Tree(tree) = &entry.source {
                 let (tree, inodes) = (Arc::clone(tree), Arc::clone(&self.inodes));
                 copies.push(None);
                 let volume = Arc::new(TreeVolume::new(tree, inodes, number));
-                return Ok(Mounted { guest, volume, overlay: None });
+                return Ok(Mounted { guest, place, volume, overlay: None });
             }
             let Some(VolumeCopy { volume, overlay, files }) = mounted.volume.copy()? else {
                 copies.push(None);
                 let volume = Arc::clone(&mounted.volume);
-                return Ok(Mounted { guest, volume, overlay: None });
+                return Ok(Mounted { guest, place, volume, overlay: None });
             };
             copies.push(Some(files));
-            Ok(Mounted { guest, volume, overlay })
+            Ok(Mounted { guest, place, volume, overlay })
         });
         let mounts = mounts.collect::<Result<_, FileError>>()?;
         let handles = self.handles.copy(|handle| {
@@ -136,7 +170,7 @@ impl FileSystem {
                 }
                 Source::Host(_) => (Arc::clone(&mounted.volume), None),
             };
-            Mounted { guest: mounted.guest.clone(), volume, overlay }
+            Mounted { guest: mounted.guest.clone(), place: mounted.place, volume, overlay }
         });
         let mounts = mounts.collect();
         let handles = Handles::new(limits.open_files);
@@ -182,6 +216,82 @@ impl FileSystem {
             }
             FileRequest::Open { mount, path, flags } => self.open(mount, path, flags),
             other => self.at_path(&other),
+        }
+    }
+
+    /// Returns where a request goes.
+    pub(crate) fn place(&self, request: &FileRequest<'_>) -> Place {
+        match request.subject() {
+            Subject::Mount(mount) => self.mounted(mount).map_or(Place::Nowhere, |it| it.place),
+            Subject::File(file) => self.place_of(file),
+        }
+    }
+
+    /// Returns where an open file is.
+    pub(crate) fn place_of(&self, file: u32) -> Place {
+        let mounted = self.handles.get(file).ok().and_then(|handle| self.mounted(handle.mount));
+        mounted.map_or(Place::Nowhere, |mounted| mounted.place)
+    }
+
+    /// Does of a request of a session that is replayed what only this view of the mounts has:
+    /// changes in overlays, and which files are open. `file` is the number of the file that was
+    /// opened. It may be gone or not be allowed any more: then it is there, and all that is done
+    /// with it fails.
+    pub(crate) fn follow(&self, request: FileRequest<'_>, file: Option<u32>) {
+        let place = self.place(&request);
+        match (request, file) {
+            (FileRequest::Open { mount, path, flags }, Some(file)) => {
+                let is_overlay = place == Place::Overlay;
+                let flags = OpenFlags {
+                    exclusive: false,
+                    create: flags.create && is_overlay,
+                    truncate: flags.truncate && is_overlay,
+                    ..flags
+                };
+                let handle = self.opened(mount, path, flags).map(|(handle, _)| handle);
+                let lost = |_| Handle {
+                    file: Box::new(LostFile),
+                    mount,
+                    path: self.shown(mount, path),
+                    read: flags.read,
+                    write: flags.write,
+                    append: flags.append,
+                };
+                // Fails only if the journal has more open files than a session may have.
+                let _ = self.handles.put(file, handle.unwrap_or_else(lost));
+            }
+            (FileRequest::Open { .. }, None) => {}
+            (request @ FileRequest::Close { .. }, _) => _ = self.call(request),
+            (request, _) if request.is_change() && place == Place::Overlay => {
+                // What came of it then counts.
+                let _ = self.call(request);
+            }
+            _ => {}
+        }
+    }
+
+    /// Carries out a change of a file that was about to be made, and may have been.
+    pub(crate) fn call_again(&self, request: FileRequest<'_>) -> Result<FileReply, FileError> {
+        match (request, self.call(request)) {
+            (FileRequest::Open { mount, path, flags }, Err(FileError::Exists)) => {
+                self.call(FileRequest::Open {
+                    mount,
+                    path,
+                    flags: OpenFlags { exclusive: false, ..flags },
+                })
+            }
+            (
+                FileRequest::MakeDirectory { .. } | FileRequest::MakeLink { .. },
+                Err(FileError::Exists),
+            )
+            | (
+                FileRequest::RemoveDirectory { .. } | FileRequest::Remove { .. },
+                Err(FileError::NotFound),
+            ) => Ok(FileReply::Done),
+            (FileRequest::Rename { mount, to, .. }, Err(FileError::NotFound)) => {
+                self.call(FileRequest::Stat { mount, path: to }).map(|_| FileReply::Done)
+            }
+            (_, reply) => reply,
         }
     }
 

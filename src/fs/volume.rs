@@ -88,6 +88,31 @@ pub(crate) trait OpenFile: Send + Sync {
     }
 }
 
+/// A file that was open in a session that is replayed, and cannot be opened any more.
+pub(crate) struct LostFile;
+
+impl OpenFile for LostFile {
+    fn stat(&self) -> Result<FileStat, FileError> {
+        Err(FileError::Io)
+    }
+
+    fn read(&self, _offset: u64, _into: &mut [u8]) -> Result<usize, FileError> {
+        Err(FileError::Io)
+    }
+
+    fn copy(&self, _copies: Option<&FileCopies>) -> Result<Box<dyn OpenFile>, FileError> {
+        Ok(Box::new(Self))
+    }
+
+    fn write(&self, _offset: Option<u64>, _bytes: &[u8]) -> Result<usize, FileError> {
+        Err(FileError::Io)
+    }
+
+    fn set_size(&self, _size: u64) -> Result<(), FileError> {
+        Err(FileError::Io)
+    }
+}
+
 /// Times to set, in milliseconds since 1970: finite, and within the range of JavaScript's dates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use url::Url;
+
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::audit::{Access, AuditLog};
@@ -61,6 +63,18 @@ impl Exchanges {
         Ok(())
     }
 
+    /// Fails if a request that was made before would not be allowed now, as far as that can be
+    /// decided without a DNS lookup.
+    pub(super) fn permit_again(&self, request: &NetRequest<'_>) -> Result<(), ToolError> {
+        if let NetRequest::Connect { host, port } = request {
+            return self.check(host, *port);
+        }
+        // What is no request was refused then, too.
+        let Some(url) = url_of(request) else { return Ok(()) };
+        let port = u32::from(url.port_or_known_default().unwrap_or_default());
+        url.host_str().map_or(Ok(()), |host| self.check(host, port))
+    }
+
     pub(super) fn send(&self, call: u32, exchange: u32, chunk: &[u8]) {
         self.network.send(exchange, chunk.to_vec(), self.answer(call, |()| Value::None));
     }
@@ -87,6 +101,26 @@ impl Exchanges {
         Box::new(move |result: Result<T, NetError>| {
             send(&answers, call, result.map(encode).map_err(|error| tool_error(&error)));
         })
+    }
+}
+
+/// Returns `true` if a request changes nothing at its server, so that it may be made again.
+pub(super) fn is_safe(request: &NetRequest<'_>) -> bool {
+    let is_safe = |method: &str| matches!(method, "GET" | "HEAD" | "OPTIONS");
+    match request {
+        NetRequest::Connect { .. } => true,
+        NetRequest::Encoded(bytes) => {
+            decode_request(bytes).is_ok_and(|request| is_safe(&request.method))
+        }
+        NetRequest::Fetch { method, .. } => is_safe(method),
+    }
+}
+
+fn url_of(request: &NetRequest<'_>) -> Option<Url> {
+    match request {
+        NetRequest::Connect { .. } => None,
+        NetRequest::Encoded(bytes) => Url::parse(&decode_request(bytes).ok()?.url).ok(),
+        NetRequest::Fetch { url, .. } => Url::parse(url).ok(),
     }
 }
 

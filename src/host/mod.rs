@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod catch_panic;
 mod displays;
 mod exchanges;
+pub(crate) mod journal;
 mod packages;
 pub(crate) mod pipe;
 pub(crate) mod saved;
@@ -30,7 +31,7 @@ use crate::data::stdin::{Input, InputPump, Stdin};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::data::written_file::WrittenFile;
-use crate::fs::{FileError, FileEvent, FileLimits, FileSystem, Identity, MountTable, SavedLimits};
+use crate::fs::{FileError, FileEvent, FileLimits, FileReply, FileSystem, Identity, MountTable, SavedLimits};
 use crate::host::audit::{Access, AuditLog, Auditor};
 use crate::host::pipe::PipeWriter;
 use crate::host::tools::{ModuleSet, ToolHost};
@@ -326,6 +327,45 @@ impl SessionHost {
         }
     }
 
+    /// Returns how much the run has printed to standard output and standard error, in bytes.
+    pub(crate) fn written(&self) -> (u64, u64) {
+        let run = lock(&self.run);
+        (run.stdout.written(), run.stderr.written())
+    }
+
+    /// Does of a request of a session that is replayed what only this host has. `reply` is what came
+    /// of it.
+    pub(crate) fn follow(&self, request: &HostRequest<'_>, reply: &HostReply) {
+        match (request, reply) {
+            (HostRequest::File(request), HostReply::File(reply)) => {
+                let file = match reply {
+                    Ok(FileReply::File(file)) => Some(*file),
+                    _ => None,
+                };
+                self.files.follow(*request, file);
+            }
+            (HostRequest::ReadStdin(_), HostReply::Bytes(bytes)) => {
+                lock(&self.input).skip(bytes.len());
+            }
+            _ => {}
+        }
+    }
+
+    /// Counts a call of a session that is replayed. Fails if it would not be allowed now.
+    pub(crate) fn permit_again(&self, call: u32, request: &HostRequest<'_>) -> Result<(), String> {
+        match request {
+            HostRequest::CallTool { tool, .. } => {
+                self.tools.count_again(call, tool);
+                Ok(())
+            }
+            HostRequest::NetStart { request, .. } => self
+                .exchanges
+                .permit_again(request)
+                .map_err(|error| format!("the sandbox does not allow it: {}", error.message())),
+            _ => Ok(()),
+        }
+    }
+
     /// Adds a line from the host to standard error.
     pub(crate) fn log(&self, line: &str) {
         let mut run = lock(&self.run);
@@ -397,6 +437,9 @@ impl Host for SessionHost {
                 }
                 HostReply::Done
             }
+            // Without a journal nobody asks for them.
+            HostRequest::Happened(_) | HostRequest::Diverged(_) => HostReply::Done,
+            HostRequest::Order => HostReply::Failed("the session is not recorded".to_owned()),
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
             HostRequest::Saved(piece) => {
                 match self.saving.write(piece, &self.saved_limits, || self.saved()) {

@@ -3,11 +3,23 @@
 //!
 //! The clock stands still while the guest waits for a tool. It goes on with each look at it, with
 //! the steps of the interpreter, and to the next timer when nothing else is left to do.
+//!
+//! A [recorded](recording) session has an order, too. What its program and its seed do not
+//! determine is recorded. Its clocks are the host's, unless they are to be virtual.
+
+pub(crate) mod event_log;
+pub(crate) mod recording;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use self::event_log::EventLog;
+use self::recording::Recording;
+use super::extension::HostHandle;
 use super::pending::PendingCalls;
+use crate::protocol::happened::Event;
+use crate::support::clock;
 
 /// What the clock goes on by with each look, in milliseconds.
 const LOOK: f64 = 0.001;
@@ -38,6 +50,19 @@ pub(crate) enum Next {
     Server(Option<Duration>),
     /// Nothing will happen, unless an interrupt comes.
     Nothing,
+    /// An interrupt ends what the guest waits for.
+    Interrupt,
+    /// The guest carries out this peek.
+    Peek(Vec<u8>),
+    /// The program does something else than when it was recorded.
+    Diverged(&'static str),
+}
+
+impl Next {
+    /// Whether it comes from outside the guest, which may wait for nothing as before.
+    pub(crate) fn is_outside(&self) -> bool {
+        matches!(self, Self::Interrupt | Self::Peek(_))
+    }
 }
 
 /// The state of a deterministic session.
@@ -52,13 +77,17 @@ pub(crate) struct Order {
     alarm: Option<f64>,
     /// The calls whose answers the guest waits for.
     expected: BTreeMap<u32, Answerer>,
+    /// What the clocks go by in a recorded session without virtual ones.
+    real_time: Option<RealTime>,
+    /// What happens in a recorded session.
+    recording: Option<Recording>,
 }
 
 impl Order {
     /// Begins with the clocks at `now` and `started` + `now`, in milliseconds.
     pub(crate) fn new(seed: u64, started: f64, now: f64) -> Self {
         let (entropy, expected) = (entropy(seed), BTreeMap::new());
-        Self { seed, entropy, now, started, alarm: None, expected }
+        Self { seed, entropy, now, started, alarm: None, expected, real_time: None, recording: None }
     }
 
     /// Derives all further entropy from this seed, unless it is the one that there is.
@@ -91,12 +120,37 @@ impl Order {
     /// Takes over the clocks and the entropy of another one. What the guest waits for stays.
     pub(crate) fn go_on_from(&mut self, other: Self) {
         let (alarm, expected) = (self.alarm, std::mem::take(&mut self.expected));
-        *self = Self { alarm, expected, ..other };
+        let (real_time, recording) = (self.real_time.take(), self.recording.take());
+        *self = Self { alarm, expected, real_time, recording, ..other };
+    }
+
+    /// Has the clocks go by those of the host from here on, at this time of day.
+    pub(crate) fn go_by_real_time(&mut self, time_of_day: f64) {
+        self.started = time_of_day - self.now;
+        self.real_time = Some(RealTime::new(self.started, self.now));
+    }
+
+    /// Records what happens, or replays what was recorded.
+    pub(crate) fn record(&mut self, host: HostHandle, log: Arc<EventLog>) {
+        self.recording = Some(Recording::new(host, log));
+    }
+
+    /// Returns the recording of a recorded session.
+    pub(crate) fn recording(&mut self) -> Option<&mut Recording> {
+        self.recording.as_mut()
+    }
+
+    /// Returns `true` if the clocks are virtual.
+    pub(crate) fn is_virtual(&self) -> bool {
+        self.real_time.is_none()
     }
 
     /// Looks at the monotonic clock.
     pub(crate) fn now(&mut self) -> f64 {
-        self.now += LOOK;
+        self.now = match (&self.real_time, &mut self.recording) {
+            (Some(real), Some(recording)) => recording.look(self.now, || real.now()),
+            _ => self.now + LOOK,
+        };
         self.now
     }
 
@@ -111,16 +165,29 @@ impl Order {
 
     /// Sets the alarm, which is due in so many milliseconds, or none.
     pub(crate) fn set_alarm(&mut self, delay: Option<f64>) {
-        self.alarm = delay.map(|delay| self.now + delay);
+        // A real clock may not have been looked at for a while.
+        let now = if self.real_time.is_some() { self.now() } else { self.now };
+        if let Some(recording) = &mut self.recording {
+            recording.silence();
+        }
+        self.alarm = delay.map(|delay| now + delay);
     }
 
     /// Takes the alarm if it is due, or even before if `is_early`.
     pub(crate) fn take_alarm(&mut self, is_early: bool) -> bool {
-        self.alarm.take_if(|due| is_early || *due <= self.now).is_some()
+        let has_rung = match (&self.real_time, &mut self.recording) {
+            (Some(_), Some(recording)) => Some(recording.silence()),
+            _ => None,
+        };
+        let is_due = |due: f64| has_rung.unwrap_or(due <= self.now);
+        self.alarm.take_if(|due| is_early || is_due(*due)).is_some()
     }
 
     /// The interpreter has made some steps. Returns `true` if the alarm is due.
     pub(crate) fn steps(&mut self) -> bool {
+        if let (Some(real), Some(recording)) = (&self.real_time, &mut self.recording) {
+            return recording.check(|| self.alarm.is_some_and(|due| due <= real.now()));
+        }
         self.now += STEPS;
         self.alarm.is_some_and(|due| due <= self.now)
     }
@@ -166,9 +233,137 @@ impl Order {
         }
     }
 
-    /// The guest's clock goes on by what a wait for a server has taken.
+    /// The guest's clock goes on by what a wait for a server has taken. A real one goes on by
+    /// itself.
     pub(crate) fn waited(&mut self, time: Duration) {
-        self.now += time.as_secs_f64() * 1000.0;
+        if self.real_time.is_some() {
+            return;
+        }
+        let time = time.as_secs_f64() * 1000.0;
+        self.now += time;
+        match &mut self.recording {
+            Some(recording) if !recording.is_replayed() => recording.push(&Event::Waited(time)),
+            _ => {}
+        }
+    }
+
+    /// Decides what happens next in a recorded session: what was recorded, or what comes first.
+    /// `has_stalled` says that the guest knows already if nothing will happen, and `is_interrupted`
+    /// that the host has asked for an interrupt.
+    pub(crate) fn next_in_recording(
+        &mut self,
+        calls: &PendingCalls,
+        due: Option<f64>,
+        has_stalled: bool,
+        is_interrupted: bool,
+    ) -> Next {
+        if due.is_none() && self.expected.is_empty() && !has_stalled {
+            return Next::Nothing;
+        }
+        let Some(recording) = &mut self.recording else { return self.next(calls, due) };
+        if recording.is_replayed() {
+            return self.next_of_replay(calls, due);
+        }
+        if is_interrupted {
+            recording.push(&Event::InterruptInWait);
+            recording.interrupt();
+            return Next::Interrupt;
+        }
+        let next = match &self.real_time {
+            Some(real) => {
+                let now = real.now();
+                self.next_in_real_time(calls, due, now)
+            }
+            None => self.next(calls, due),
+        };
+        if let Some(recording) = &mut self.recording {
+            match next {
+                Next::Answer(call) => recording.push(&Event::Answer(call)),
+                Next::Timer => recording.push(&Event::Timer),
+                _ => {}
+            }
+        }
+        next
+    }
+
+    /// Decides what comes first at this time.
+    fn next_in_real_time(&mut self, calls: &PendingCalls, due: Option<f64>, now: f64) -> Next {
+        let answered = self.expected.keys().copied().find(|call| calls.is_answered(*call));
+        match (answered, due) {
+            (Some(call), _) => {
+                self.expected.remove(&call);
+                Next::Answer(call)
+            }
+            (None, Some(due)) if due <= now => {
+                self.now = self.now.max(due);
+                Next::Timer
+            }
+            (None, Some(due)) => {
+                Next::Server(Duration::try_from_secs_f64((due - now) / 1000.0).ok())
+            }
+            (None, None) if self.expected.is_empty() => Next::Nothing,
+            (None, None) => Next::Tool,
+        }
+    }
+
+    /// Decides what happens next as it was recorded.
+    fn next_of_replay(&mut self, calls: &PendingCalls, due: Option<f64>) -> Next {
+        let Some(recording) = &mut self.recording else { return Next::Nothing };
+        match recording.next() {
+            Some(&Event::Answer(call)) if self.expected.contains_key(&call) => {
+                // The host sends it.
+                if !calls.is_answered(call) {
+                    return Next::Tool;
+                }
+                recording.pop();
+                self.expected.remove(&call);
+                Next::Answer(call)
+            }
+            Some(Event::Answer(_)) => {
+                Next::Diverged("it waits for other calls than when it was recorded")
+            }
+            Some(Event::Timer) => match due {
+                Some(due) => {
+                    recording.pop();
+                    self.now = self.now.max(due);
+                    Next::Timer
+                }
+                None => Next::Diverged("it waits for no time, and did when it was recorded"),
+            },
+            Some(&Event::Waited(time)) => {
+                recording.pop();
+                self.now += time;
+                self.next_of_replay(calls, due)
+            }
+            Some(Event::InterruptInWait) => {
+                recording.pop();
+                recording.interrupt();
+                Next::Interrupt
+            }
+            Some(Event::Peek(_)) => match recording.pop() {
+                Some(Event::Peek(frame)) => Next::Peek(frame),
+                _ => Next::Nothing,
+            },
+            _ => Next::Diverged("it waits where it went on when it was recorded"),
+        }
+    }
+}
+
+/// The host's clock, from the start of the session on.
+struct RealTime {
+    /// When the session's clock stood where, in milliseconds since the session started.
+    anchor: (Instant, f64),
+}
+
+impl RealTime {
+    /// Begins at `now`, or later if more time has passed since `started`, both in milliseconds.
+    fn new(started: f64, now: f64) -> Self {
+        Self { anchor: (Instant::now(), (clock::wall() - started).max(now)) }
+    }
+
+    fn now(&self) -> f64 {
+        let (instant, then) = self.anchor;
+        then + clock::since(instant)
     }
 }
 

@@ -18,6 +18,7 @@ use super::module_cache::ModuleCache;
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
+use super::order::event_log::EventLog;
 use super::order::Next;
 use super::pending::PendingCalls;
 use super::platform;
@@ -29,7 +30,8 @@ use super::{Confine, Files};
 use crate::data::execution::MemoryKind;
 use crate::data::tool::ToolError;
 use crate::protocol::codec::{self, CommandFrame};
-use crate::protocol::{Inbox, Message, Reply, ReplySink};
+use crate::protocol::happened::Event;
+use crate::protocol::{HostRequest, Inbox, Message, Reply, ReplySink};
 use crate::support::spin::Habit;
 
 /// The inputs of an isolate.
@@ -102,8 +104,14 @@ impl Isolate {
         let kept = image.as_ref().map(Image::module_cache).unwrap_or_default();
         let memory = Memory::new(parts.max_memory_bytes);
         let habit = Habit::new(parts.spins);
+        let log = Arc::<EventLog>::default();
         let state = State {
-            host: Arc::new(StoppableHost { host: parts.host, control: Arc::clone(&control) }),
+            host: Arc::new(StoppableHost {
+                host: parts.host,
+                control: Arc::clone(&control),
+                log: Arc::clone(&log),
+            }),
+            log,
             control: Arc::clone(&control),
             files: parts.files.clone(),
             module: Some(module),
@@ -231,11 +239,19 @@ impl Isolate {
 
     pub(super) async fn carry_out(&mut self, frame: Vec<u8>, replies: &ReplySink) -> Reply {
         let length = self.offer(frame);
-        self.state(|state| state.report = None);
+        self.state(|state| {
+            state.report = None;
+            if let Some(recording) = state.recording() {
+                recording.begin();
+            }
+        });
         let handle = self.entry_points.handle.clone();
         let called = self.call(&handle, &[length], replies).await;
-        // The guest may have had no memory to take it.
-        self.state(|state| state.frame = CommandFrame::default());
+        self.state(|state| {
+            // The guest may have had no memory to take it.
+            state.frame = CommandFrame::default();
+            state.log.tell(&*state.host);
+        });
         match called {
             Called::Stopped => self.stopped(),
             Called::Threw(error) => Reply::Failed(summary(&error)),
@@ -297,6 +313,16 @@ impl Isolate {
                 let _ = replies(Reply::Peeked { number, refusal: None, report: Vec::new() });
             }
             Message::Peek(number, frame) => {
+                if self.is_replayed() {
+                    let refusal = Some("the session is being replayed".to_owned());
+                    let _ = replies(Reply::Peeked { number, refusal, report: Vec::new() });
+                    return;
+                }
+                self.state(|state| {
+                    if let Some(recording) = state.recording() {
+                        recording.push(&Event::Peek(frame.clone()));
+                    }
+                });
                 let (refusal, report) = match self.peek(frame) {
                     Some(Ok(report)) => (None, report),
                     Some(Err(reason)) => (Some(reason), Vec::new()),
@@ -308,6 +334,13 @@ impl Isolate {
             // A session sends only one command at a time, and this one arrived during another.
             Message::Command(_) | Message::Fork | Message::Restore(_) => {}
         }
+    }
+
+    /// Returns `true` while what happens in a recorded session was recorded before.
+    fn is_replayed(&self) -> bool {
+        self.state(|state| {
+            state.recording().is_some_and(|recording| recording.is_replayed())
+        })
     }
 
     /// Makes this isolate independent of the one that it was copied from.
@@ -413,7 +446,10 @@ impl Isolate {
             if let Some(called) = self.settled(&promise) {
                 return called;
             }
-            if self.control.woken().now_or_never().is_some() {
+            let is_woken = self.control.woken().now_or_never().is_some();
+            let is_recorded = self.state(|state| state.recording().is_some());
+            // In a recorded session an interrupt is one of the things that come next.
+            if is_woken && !is_recorded {
                 self.interrupt();
             }
             let due = match self.turn(Turn::Ready) {
@@ -423,16 +459,9 @@ impl Isolate {
                 }
                 due => (due >= 0.0).then_some(due),
             };
-            let next = self.state(|state| {
-                let order = state.order.as_mut();
-                let next = order.map_or(Next::Nothing, |order| order.next(&state.calls, due));
-                match next {
-                    Next::Answer(call) => (next, state.calls.answer_length(call)),
-                    next => (next, None),
-                }
-            });
+            let next = self.next_in_order(due, has_stalled);
             let tells_stalled = next.0 == Next::Nothing && !has_stalled;
-            has_stalled = next.0 == Next::Nothing;
+            has_stalled = next.0 == Next::Nothing || has_stalled && next.0.is_outside();
             let limit = match next {
                 (Next::Answer(call), length) => {
                     self.turn(Turn::Answer(call, length.unwrap_or_default()));
@@ -441,6 +470,18 @@ impl Isolate {
                 (Next::Timer, _) => {
                     self.turn(Turn::Timer);
                     continue;
+                }
+                (Next::Interrupt, _) => {
+                    self.end_wait();
+                    continue;
+                }
+                (Next::Peek(frame), _) => {
+                    drop(self.peek(frame));
+                    continue;
+                }
+                (Next::Diverged(reason), _) => {
+                    self.state(|state| state.host.call(HostRequest::Diverged(reason)));
+                    return Called::Threw(reason.to_owned());
                 }
                 _ if tells_stalled => {
                     let stalled = self.entry_points.stalled.clone();
@@ -454,7 +495,11 @@ impl Isolate {
             let started = Instant::now();
             tokio::select! {
                 biased;
-                () = self.control.woken() => self.interrupt(),
+                () = self.control.woken() => {
+                    if !is_recorded {
+                        self.interrupt();
+                    }
+                }
                 message = self.message() => {
                     let Some(message) = message else { return Called::Stopped };
                     self.serve(message, replies);
@@ -471,13 +516,39 @@ impl Isolate {
         }
     }
 
+    /// Decides what happens next in a deterministic session. Of an answer it also returns the
+    /// length.
+    fn next_in_order(&self, due: Option<f64>, has_stalled: bool) -> (Next, Option<usize>) {
+        let control = &self.control;
+        self.state(|state| {
+            let Some(order) = &mut state.order else { return (Next::Nothing, None) };
+            let is_interrupted = control.has_interrupt();
+            let next = order.next_in_recording(&state.calls, due, has_stalled, is_interrupted);
+            match next {
+                Next::Answer(call) => (next, state.calls.answer_length(call)),
+                Next::Interrupt => {
+                    if order.recording().is_some_and(|recording| !recording.is_replayed()) {
+                        control.take_interrupt();
+                    }
+                    (next, None)
+                }
+                next => (next, None),
+            }
+        })
+    }
+
     /// Ends the guest's wait for an interrupt, if there is one.
     fn interrupt(&mut self) {
         if self.control.has_interrupt() {
-            let interrupt = self.entry_points.interrupt.clone();
-            // Fails only if the isolate is being terminated, which the callers detect.
-            drop(self.runtime.call(&interrupt));
+            self.end_wait();
         }
+    }
+
+    /// Ends the guest's wait.
+    fn end_wait(&mut self) {
+        let interrupt = self.entry_points.interrupt.clone();
+        // Fails only if the isolate is being terminated, which the callers detect.
+        drop(self.runtime.call(&interrupt));
     }
 
     /// Returns how a call has ended, if its promise is settled. Reports promises that nobody

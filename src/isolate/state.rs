@@ -12,6 +12,8 @@ use super::extension::HostHandle;
 use super::image::{Image, Library, SavedMemory};
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
+use super::order::event_log::EventLog;
+use super::order::recording::{InPlace, Recording};
 use super::order::{Answerer, Order};
 use super::pending::PendingCalls;
 use super::restore::PagesAside;
@@ -82,6 +84,8 @@ pub(crate) struct State {
     pub(crate) exited: Option<i32>,
     /// The order of what happens, in a deterministic session.
     pub(crate) order: Option<Order>,
+    /// What has happened in a recorded session and the host does not know.
+    pub(crate) log: Arc<EventLog>,
     /// Rings when the guest's alarm is due.
     pub(crate) alarm: Option<Armed>,
     /// Why the interpreter has died, if it has.
@@ -129,50 +133,84 @@ impl State {
     }
 
     /// Waits for the answer to a call on this thread, as long as that is cheaper than suspending
-    /// the guest. Other messages end the wait and are left to the event loop.
-    pub(crate) fn wait_for_answer(&mut self, call: u32) {
+    /// the guest. Returns `false` if the guest is to be suspended. Other messages end the wait and
+    /// are left to the event loop.
+    pub(crate) fn wait_for_answer(&mut self, call: u32) -> bool {
         // In a deterministic session nothing depends on how long it takes.
         let patience = if self.order.is_some() { Duration::MAX } else { PATIENCE };
-        let start = Instant::now();
-        while !self.calls.is_answered(call) {
-            match self.inbox.try_take() {
-                Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
-                Some(message) => return self.held.push_back(message),
-                None => {
-                    let left = patience.saturating_sub(start.elapsed());
-                    if left.is_zero() || self.control.is_stopped() || self.control.has_interrupt() {
-                        return;
-                    }
-                    self.inbox.wait(self.spinning, left.min(LOOK_UP));
-                }
-            }
+        if self.recorded_end().is_some() {
+            return false;
+        }
+        let end = self.in_place(call, patience, false);
+        if end.is_some() {
+            self.record_end(InPlace::NotSoon);
+        }
+        end.is_none()
+    }
+
+    /// Waits for the answer to a call until `limit` has passed, or the guest is stopped or
+    /// interrupted. Returns how the wait has ended if not with an answer. Other messages are left
+    /// to the event loop.
+    pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> Option<InPlace> {
+        if let Some(end) = self.recorded_end() {
+            return Some(end);
+        }
+        let is_host = self.calls.answerer(call) == Some(Answerer::Host);
+        // The clock of a deterministic session stands still.
+        let stands_still = is_host && self.order.as_ref().is_some_and(Order::is_virtual);
+        let limit = if stands_still { Duration::MAX } else { limit };
+        let end = self.in_place(call, limit, true);
+        if let Some(end) = end {
+            self.record_end(end);
+        }
+        end
+    }
+
+    /// Returns the recording of a recorded session.
+    pub(crate) fn recording(&mut self) -> Option<&mut Recording> {
+        self.order.as_mut()?.recording()
+    }
+
+    /// Returns how a wait in place has ended in a recorded session that is replayed, if it has not
+    /// with an answer.
+    fn recorded_end(&mut self) -> Option<InPlace> {
+        self.recording()?.recorded_end()
+    }
+
+    fn record_end(&mut self, end: InPlace) {
+        if let Some(recording) = self.recording() {
+            recording.ended(end);
         }
     }
 
-    /// Waits for the answer to a call until `limit` has passed, and then returns `true`. Returns
-    /// `false` earlier if the guest is stopped or interrupted. Other messages are left to the event
-    /// loop.
-    pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> bool {
-        let is_host = self.calls.answerer(call) == Some(Answerer::Host);
-        // The clock of a deterministic session stands still.
-        let limit = if self.order.is_some() && is_host { Duration::MAX } else { limit };
+    /// Waits in place for the answer to a call. Returns how the wait has ended if not with one.
+    /// Other messages are kept, and end the wait unless it is `patient`.
+    fn in_place(&mut self, call: u32, limit: Duration, patient: bool) -> Option<InPlace> {
+        // Then it has ended with an answer.
+        let is_replayed = self.recording().is_some_and(|recording| recording.is_replayed());
         let start = Instant::now();
         while self.calls.is_open(call) {
             match self.inbox.try_take() {
                 Some(Message::Answer(call, answer)) => self.calls.answer(call, answer),
-                Some(message) => self.held.push_back(message),
+                Some(message) => {
+                    self.held.push_back(message);
+                    if !patient && !is_replayed {
+                        return Some(InPlace::NotSoon);
+                    }
+                }
                 None => {
                     let left = limit.saturating_sub(start.elapsed());
-                    if left.is_zero() {
-                        return true;
+                    let has_interrupt = self.control.has_interrupt() && !is_replayed;
+                    if self.control.is_stopped() || has_interrupt {
+                        return Some(InPlace::Interrupted);
                     }
-                    if self.control.is_stopped() || self.control.has_interrupt() {
-                        return false;
+                    if left.is_zero() && !is_replayed {
+                        return Some(InPlace::Expired);
                     }
                     self.inbox.wait(self.spinning, left.min(LOOK_UP));
                 }
             }
         }
-        false
+        None
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::control::IsolateControl;
 use super::extension::HostHandle;
+use super::order::event_log::EventLog;
 use crate::fs::FileError;
 use crate::protocol::{Host, HostReply, HostRequest};
 
@@ -14,6 +15,7 @@ const STOPPED: &str = "the session was stopped";
 pub(super) struct StoppableHost {
     pub(super) host: HostHandle,
     pub(super) control: Arc<IsolateControl>,
+    pub(super) log: Arc<EventLog>,
 }
 
 impl Host for StoppableHost {
@@ -21,6 +23,7 @@ impl Host for StoppableHost {
         if self.control.is_stopped() {
             return HostReply::Failed(STOPPED.to_owned());
         }
+        self.log.before(&request, &*self.host);
         self.host.call(request)
     }
 
@@ -28,10 +31,15 @@ impl Host for StoppableHost {
         if self.control.is_stopped() {
             return Err(FileError::Io);
         }
+        if self.log.is_on() {
+            self.log.before_read(&*self.host);
+            return self.host.read_file_exactly(file, offset, into);
+        }
         self.host.read_file(file, offset, into)
     }
 
     fn takes_report(&self, report: &[u8], text: &[u8], is_peek: bool) -> bool {
+        self.log.tell(&*self.host);
         !self.control.is_stopped() && self.host.takes_report(report, text, is_peek)
     }
 

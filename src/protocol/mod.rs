@@ -7,6 +7,7 @@
 //! reads, so that no isolate needs to decode it.
 
 pub(crate) mod codec;
+pub(crate) mod happened;
 
 use std::io;
 use std::sync::Arc;
@@ -407,6 +408,12 @@ pub(crate) enum HostRequest<'a> {
         /// The size in bytes.
         size: u64,
     },
+    /// Takes what has happened in a recorded session: [`happened::Event`]s, appended to each other.
+    Happened(#[serde(with = "serde_bytes")] &'a [u8]),
+    /// Returns what happens next in a recorded session that is replayed: a [`happened::Script`].
+    Order,
+    /// Takes the reason why a session that is replayed cannot go on as it was recorded.
+    Diverged(&'a str),
     // Variants that serde skips come last, because serde numbers the variants after them
     // differently when writing and reading.
     /// Takes output. A worker sends it as a separate kind of frame.
@@ -454,6 +461,8 @@ impl HostRequest<'_> {
             | Self::Image(_)
             | Self::SaveRefused(_)
             | Self::FileWritten { .. }
+            | Self::Happened(_)
+            | Self::Diverged(_)
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }
@@ -471,7 +480,41 @@ impl HostRequest<'_> {
             | Self::Library(_)
             | Self::Saved(_)
             | Self::SavedPart { .. }
+            | Self::Order
             | Self::Submit { .. } => false,
+        }
+    }
+
+    /// Returns `true` if a journal has the request, with what came of it. What the others return
+    /// depends on the session only, or on what a journal has.
+    pub(crate) fn is_recorded(&self) -> bool {
+        match self {
+            Self::ReadStdin(_)
+            | Self::CallTool { .. }
+            | Self::File(_)
+            | Self::NetCheck { .. }
+            | Self::NetStart { .. }
+            | Self::NetSend { .. }
+            | Self::NetRead { .. }
+            | Self::Import { .. } => true,
+            Self::Write(..)
+            | Self::Now
+            | Self::WallClock
+            | Self::CancelCall(_)
+            | Self::MountPoints
+            | Self::NetClose(_)
+            | Self::VerifyModule(_)
+            | Self::Library(_)
+            | Self::Submit { .. }
+            | Self::Display(_)
+            | Self::Image(_)
+            | Self::Saved(_)
+            | Self::SaveRefused(_)
+            | Self::SavedPart { .. }
+            | Self::FileWritten { .. }
+            | Self::Happened(_)
+            | Self::Order
+            | Self::Diverged(_) => false,
         }
     }
 }
@@ -508,6 +551,15 @@ pub(crate) trait Host: Send + Sync {
     }
     /// Reads from an open file directly into the guest's memory. Returns the number of bytes read.
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
+    /// The same, without a part that was read before it was asked for.
+    fn read_file_exactly(
+        &self,
+        file: u32,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<u32, FileError> {
+        self.read_file(file, offset, into)
+    }
     /// Offers a long report, in two parts, before the reply that it belongs to, so that it is not
     /// copied. Returns `false` if the isolate has to keep it for the reply.
     fn takes_report(&self, _report: &[u8], _text: &[u8], _is_peek: bool) -> bool {

@@ -36,6 +36,7 @@ mod hostile;
 mod interrupt;
 mod ipython;
 mod isolation;
+mod journal;
 mod leaks;
 mod linking;
 mod linux;

@@ -2,6 +2,7 @@
 
 use super::checkpoint::Turn;
 use super::setup::Effect;
+use crate::host::journal::{CommandKind, Ending};
 use crate::host::saved::SavedWriter;
 use crate::protocol::codec;
 use crate::protocol::{Command, Message};
@@ -9,29 +10,61 @@ use crate::protocol::{Command, Message};
 /// An encoded command.
 pub(super) struct Frame {
     pub(super) message: Message,
-    pub(super) is_run: bool,
-    pub(super) is_end: bool,
+    pub(super) kind: CommandKind,
+    pub(super) origin: Origin,
     pub(super) effect: Effect,
     pub(super) turn: Turn,
     /// What the guest is saved to.
     pub(super) saves_to: Option<Box<SavedWriter>>,
 }
 
+/// Where a command is from.
+pub(super) enum Origin {
+    /// From the session's owner, or a handle.
+    Owner,
+    /// From a journal, which has also how it ended, if it had ended.
+    Journal(Option<Ending>),
+}
+
 impl Frame {
     pub(super) fn of(command: Command) -> Self {
-        let is_run = matches!(command, Command::Run(_));
-        let is_end = matches!(command, Command::End);
+        let kind = match command {
+            Command::Run(_) => CommandKind::Run,
+            Command::End => CommandKind::End,
+            Command::Start(_) => CommandKind::Start,
+            Command::Resume { .. } => CommandKind::Resume,
+            _ => CommandKind::Other,
+        };
         let effect = Effect::of(&command);
-        let restores = matches!(command, Command::Resume { .. });
-        let frame = codec::encode(command);
-        let message = if restores { Message::Restore(frame) } else { Message::Command(frame) };
-        Self { message, is_run, is_end, effect, turn: Turn::Command, saves_to: None }
+        Self { effect, ..Self::first(kind, codec::encode(command)) }
+    }
+
+    /// A command of this kind that was encoded before.
+    pub(super) fn first(kind: CommandKind, frame: Vec<u8>) -> Self {
+        let message = match kind {
+            CommandKind::Resume => Message::Restore(frame),
+            _ => Message::Command(frame),
+        };
+        let (origin, effect, turn) = (Origin::Owner, Effect::Any, Turn::Command);
+        Self { message, kind, origin, effect, turn, saves_to: None }
     }
 
     /// A command that was encoded before, and has run no code.
     pub(super) fn again(command: Vec<u8>) -> Self {
-        let (message, effect) = (Message::Command(command), Effect::Any);
-        Self { message, is_run: false, is_end: false, effect, turn: Turn::Command, saves_to: None }
+        Self::first(CommandKind::Other, command)
+    }
+
+    /// A command of a journal.
+    pub(super) fn repeated(kind: CommandKind, frame: Vec<u8>, ending: Option<Ending>) -> Self {
+        Self { origin: Origin::Journal(ending), ..Self::first(kind, frame) }
+    }
+
+    pub(super) fn is_run(&self) -> bool {
+        self.kind == CommandKind::Run
+    }
+
+    pub(super) fn is_end(&self) -> bool {
+        self.kind == CommandKind::End
     }
 
     /// Has the guest saved, in this turn.

@@ -7,6 +7,7 @@ mod frame;
 mod interrupt_handle;
 mod opening;
 mod packages;
+mod recorded;
 mod revival;
 mod run;
 mod saved;
@@ -284,7 +285,7 @@ impl Session {
             self.shared.copy(Arc::new(CatchPanic(Arc::clone(&host) as _))).await?;
         host.connect(&link.messages);
         let keeper = keeper(&self.engine, &self.policy);
-        let shared = Shared::new(id, link, host, self.policy.limits.clone(), keeper);
+        let shared = Shared::new(id, link, host, self.policy.limits.clone(), keeper, None);
         let copy = Self::of(Arc::new(shared), isolation, &self.engine, &self.policy);
         let mut copy = copy.in_slot(slot);
         copy.registered.clone_from(&self.registered);

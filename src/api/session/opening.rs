@@ -18,6 +18,7 @@ use crate::api::policy::Policy;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::isolation::IsolationReport;
 use crate::host::catch_panic::CatchPanic;
+use crate::host::journal::JournalHost;
 use crate::host::{HostConfig, SessionHost};
 use crate::protocol::StartCommand;
 
@@ -130,7 +131,24 @@ impl Session {
     ) -> (Arc<Shared>, IsolationReport) {
         let (link, isolation) = fresh.adopt(Arc::new(CatchPanic(Arc::clone(&host) as _)));
         host.connect(&link.messages);
-        (Arc::new(Shared::new(id, link, host, policy.limits.clone(), keeper)), isolation)
+        (Arc::new(Shared::new(id, link, host, policy.limits.clone(), keeper, None)), isolation)
+    }
+
+    /// Connects an interpreter with the journal of its session.
+    pub(super) fn connected_by(
+        id: u64,
+        policy: &Arc<Policy>,
+        host: Arc<SessionHost>,
+        fresh: BootedInterpreter,
+        journal: Arc<JournalHost>,
+    ) -> (Arc<Shared>, IsolationReport) {
+        let (mut link, isolation) = fresh.adopt(Arc::new(CatchPanic(Arc::clone(&journal) as _)));
+        link.messages = journal.connect(link.messages);
+        host.connect(&link.messages);
+        let limits = policy.limits.clone();
+        let shared = Shared::new(id, link, host, limits, None, Some(Arc::clone(&journal)));
+        journal.stop_with(&shared.stopper);
+        (Arc::new(shared), isolation)
     }
 
     pub(super) fn of(
@@ -182,22 +200,26 @@ pub(super) fn next_id() -> u64 {
 /// Has the host of a session expect the calls of its sandbox's tools, and returns what the session
 /// starts up with.
 pub(super) fn startup(host: &SessionHost, policy: &Policy) -> Startup {
+    // Environment variables may be secrets of their owner. The rest needs nothing of this session's
+    // host: no mount is within another one, whose files only the host knows.
+    let is_general = policy.permissions.env.is_empty();
+    Startup::new(start_command(host, policy), is_general)
+}
+
+/// The same, as a command.
+pub(super) fn start_command(host: &SessionHost, policy: &Policy) -> StartCommand {
     let Policy { env, terminal, tools, submit, modules, determinism, .. } = policy;
     for tool in tools {
         host.tools().register_if_new(tool);
     }
-    let command = StartCommand {
+    StartCommand {
         env: env.clone(),
         terminal: *terminal,
         has_packages: host.packages().any_allowed(),
         mounts: host.mount_points().to_vec(),
         functions: definitions(host, tools, submit, modules.defined()),
         determinism: *determinism,
-    };
-    // Environment variables may be secrets of their owner. The rest needs nothing of this session's
-    // host: no mount is within another one, whose files only the host knows.
-    let is_general = policy.permissions.env.is_empty();
-    Startup::new(command, is_general)
+    }
 }
 
 /// Returns the parts of a session's host.

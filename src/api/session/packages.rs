@@ -19,6 +19,24 @@ impl Shared {
             })
         };
         let requirements = requirements.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        let loaded = self.load(requirements).await?;
+        if let Some(journal) = &self.journal {
+            let pinned = loaded.iter().map(|one| format!("{}=={}", one.name, one.version));
+            journal.packages(pinned.collect())?;
+        }
+        let report = self.quick(Command::PackagesLoaded).await?;
+        completed(&report, "the guest could not look for the packages")?;
+        Ok(loaded)
+    }
+
+    /// Loads packages of a journal again, each `NAME==VERSION`.
+    pub(super) async fn load_again(&self, pinned: Vec<String>) -> Result<(), Error> {
+        let parse = |text: &String| text.parse::<Requirement>().map_err(Error::from);
+        let requirements = pinned.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+        self.load(requirements).await.map(drop)
+    }
+
+    async fn load(&self, requirements: Vec<Requirement>) -> Result<Vec<LoadedPackage>, Error> {
         let packages = self.host.packages().clone();
         let (sender, loaded) = tokio::sync::oneshot::channel();
         let load = move || {
@@ -32,9 +50,6 @@ impl Shared {
             },
         )?;
         let ended = |_| Error::new(ErrorKind::Packages, "the thread that loads packages ended");
-        let loaded = loaded.await.map_err(ended)??;
-        let report = self.quick(Command::PackagesLoaded).await?;
-        completed(&report, "the guest could not look for the packages")?;
-        Ok(loaded)
+        loaded.await.map_err(ended)?
     }
 }

@@ -79,7 +79,7 @@ impl Shared {
         if self.state() == SessionState::Ready { error.with_session_alive() } else { error }
     }
 
-    fn execution(&self, ended: Ended) -> Execution {
+    pub(super) fn execution(&self, ended: Ended) -> Execution {
         let Ended { mut report, termination, memory_bytes, wall_time, host_time, run, .. } = ended;
         let usage = Usage {
             wall_time,

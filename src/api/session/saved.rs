@@ -18,7 +18,7 @@ use crate::protocol::{Command, Status};
 use crate::support::offload;
 
 /// How long a session may take to be saved or restored, at least: its run-time limit is for code.
-const SAVING_TIME: Duration = Duration::from_secs(30);
+pub(super) const SAVING_TIME: Duration = Duration::from_secs(30);
 
 /// The size of what is saved in addition to the guest's memory, in bytes: names and places.
 const OVERHEAD_BYTES: u64 = 64 << 20;
@@ -28,8 +28,16 @@ impl Shared {
         let limit = self.limits.memory_bytes().saturating_add(OVERHEAD_BYTES);
         let writable = self.host.writable();
         let file = on_a_thread(move || SavedWriter::create(&path, limit, &writable)).await?;
-        let file = self.write(file, Turn::Command, true).await?;
+        let file = self.write_all(file).await?;
         on_a_thread(move || file.keep().map(drop)).await
+    }
+
+    /// Has the guest write its state, and what is in the buffers of open files.
+    pub(super) async fn write_all(
+        self: &Arc<Self>,
+        to: Box<SavedWriter>,
+    ) -> Result<Box<SavedWriter>, Error> {
+        self.write(to, Turn::Command, true).await
     }
 
     /// Has the guest write its state.
@@ -110,7 +118,7 @@ pub(super) async fn host(
 }
 
 /// Runs work on files on another thread, so that the caller's can do something else.
-async fn on_a_thread<T: Send + 'static>(
+pub(super) async fn on_a_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let unstarted = |reason| Error::new(ErrorKind::Start, format!("a saved session: {reason}"));

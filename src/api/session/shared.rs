@@ -24,6 +24,7 @@ use crate::data::stdin::Stdin;
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::host::SessionHost;
+use crate::host::journal::JournalHost;
 use crate::host::pipe::PipeWriter;
 use crate::host::stop::{Passage, RunStopper, Stop, Stoppable, Stopping};
 use crate::host::tools::{Calls, SessionAccess, SessionHandle};
@@ -55,6 +56,8 @@ pub(crate) struct Shared {
     forker: Option<Arc<dyn Forker>>,
     /// What was done before any code, while there was none and the session may move.
     pub(super) setup: Mutex<Option<Setup>>,
+    /// The journal of a recorded session.
+    pub(super) journal: Option<Arc<JournalHost>>,
 }
 
 /// State that only the holder of the `driver` lock may use.
@@ -79,6 +82,7 @@ impl Shared {
         host: Arc<SessionHost>,
         limits: Limits,
         keeper: Option<Keeper>,
+        journal: Option<Arc<JournalHost>>,
     ) -> Self {
         let Link { messages, replies, control, source, forker } = link;
         let stopper = Arc::new(RunStopper::new(control, Arc::clone(&host) as _, limits.grace()));
@@ -97,6 +101,7 @@ impl Shared {
             peeks: Mutex::default(),
             forker,
             setup: Mutex::new(None),
+            journal,
         }
     }
 
@@ -117,7 +122,8 @@ impl Shared {
     }
 
     pub(super) fn was_interrupted(&self) -> bool {
-        self.stopper.control().interrupted()
+        let was_before = self.journal.as_ref().is_some_and(|journal| journal.was_interrupted());
+        self.stopper.control().interrupted() || was_before
     }
 
     /// Ends the interpreter permanently.
@@ -130,6 +136,10 @@ impl Shared {
     pub(super) fn release(&self) {
         self.stopper.kill();
         self.host.close();
+        // Another process, or this one, may go on with it.
+        if let Some(journal) = &self.journal {
+            journal.end();
+        }
     }
 
     /// Has the guest do what python does at its exit, for at most the grace time. Whether that was
@@ -193,10 +203,13 @@ impl Shared {
         let mut driver = self.take_turn(frame.turn).await?;
         self.check_ready()?;
         if let (Some(keeper), Turn::Command) = (&self.keeper, frame.turn) {
-            keeper.count(frame.is_run);
+            keeper.count(frame.is_run());
         }
         if frame.turn == Turn::Command {
             Setup::note(&mut lock(&self.setup), frame.effect, &frame.message);
+        }
+        if let Some(journal) = &self.journal {
+            self.begin_in_journal(journal, &frame, run_time, &stdin)?;
         }
         let is_save = frame.saves_to.is_some();
         if let Some(to) = frame.saves_to.take() {
@@ -204,7 +217,7 @@ impl Shared {
         }
         let mut started = Instant::now();
         // Waiting for the host makes the end of a session no longer.
-        let host_time = if frame.is_end { run_time } else { self.limits.host_time() };
+        let host_time = if frame.is_end() { run_time } else { self.limits.host_time() };
         let stopping = self.stopper.begin(started, run_time, host_time);
         let stopping = stopping.map_err(|error| {
             let message = format!("the watchdog thread cannot start: {error}");
@@ -216,7 +229,7 @@ impl Shared {
         if interrupt.is_some_and(|flag| flag.load(Ordering::SeqCst)) {
             self.interrupt();
         }
-        if !frame.is_run {
+        if !frame.is_run() {
             self.host.tools().pause();
         }
         // If this future is dropped before the reply arrives, the guard kills the guest and the
@@ -260,8 +273,11 @@ impl Shared {
             Stop { cause: None, .. } => self.read(report, self.limits.value_bytes()).await,
         };
         std::mem::forget(guard);
-        let ended = Ended { saved, ..self.finish(reply, report, stop, wall_time, run_time) };
+        let mut ended = Ended { saved, ..self.finish(reply, report, stop, wall_time, run_time) };
         drop(driver);
+        if let Some(journal) = &self.journal {
+            self.end_in_journal(journal, frame.origin, &mut ended)?;
+        }
         if let (Some(keeper), Turn::Command, SessionState::Ready) =
             (&self.keeper, frame.turn, self.state())
         {

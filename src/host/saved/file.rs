@@ -181,6 +181,8 @@ pub(crate) struct SavedFile {
 #[derive(Clone)]
 enum Contents {
     File(Arc<File>),
+    /// From there on in a file.
+    Part(Arc<File>, u64),
     Memory(Arc<[u8]>),
 }
 
@@ -188,6 +190,7 @@ impl Contents {
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
         match self {
             Self::File(file) => file.read_exact_at(into, at),
+            Self::Part(file, start) => file.read_exact_at(into, start.saturating_add(at)),
             Self::Memory(bytes) => {
                 let at = usize::try_from(at).unwrap_or(usize::MAX);
                 let there = bytes.get(at..).and_then(|bytes| bytes.get(..into.len()));
@@ -211,6 +214,17 @@ impl SavedFile {
             return Err(refused(&name, "it is not a regular file"));
         }
         Self::read_state(Contents::File(Arc::new(file)), found.len(), &name, limits)
+    }
+
+    /// Reads the host's part of what was saved to a part of a file of this name.
+    pub(crate) fn part(
+        file: Arc<File>,
+        (start, end): (u64, u64),
+        path: &Path,
+        limits: &SavedLimits,
+    ) -> Result<(Self, SavedState), Error> {
+        let (name, length) = (format!("`{}`", path.display()), end.saturating_sub(start));
+        Self::read_state(Contents::Part(file, start), length, &name, limits)
     }
 
     /// Reads the host's part of what was saved in memory.
@@ -282,7 +296,7 @@ impl SavedFile {
                 let end = usize::try_from(self.end).unwrap_or(usize::MAX);
                 hasher.update(bytes.get(..end).ok_or(io::ErrorKind::UnexpectedEof)?);
             }
-            Contents::File(_) => {
+            Contents::File(_) | Contents::Part(..) => {
                 let (mut at, mut piece) = (0, vec![0; PIECE_BYTES]);
                 while at < self.end {
                     let size = usize::try_from(self.end - at).unwrap_or(usize::MAX);

@@ -212,6 +212,31 @@ impl ToolHost {
         Ok(())
     }
 
+    /// Returns `true` if a call of the tool may be made again after its answer was lost.
+    pub(crate) fn is_idempotent(&self, name: &str) -> bool {
+        if self.modules.question(name).is_some() {
+            return true;
+        }
+        let known = lock(&self.tools).get(name).map(|entry| entry.tool.is_idempotent);
+        known.unwrap_or_else(|| self.modules.tool(name).is_some_and(|tool| tool.is_idempotent))
+    }
+
+    /// Counts a call that was made before, in a session that is replayed.
+    pub(crate) fn count_again(&self, id: u32, name: &str) {
+        self.queue.pass(id);
+        if self.modules.question(name).is_some() {
+            return;
+        }
+        self.counters.add(LimitKind::ToolCalls);
+        let mut tools = lock(&self.tools);
+        if let Some(tool) = self.modules.tool(name).filter(|_| !tools.contains_key(name)) {
+            tools.insert(name.to_owned(), Entry { tool, calls: 0 });
+        }
+        if let Some(entry) = tools.get_mut(name) {
+            entry.calls += 1;
+        }
+    }
+
     /// Decodes the arguments of a call that is about to start. If they are invalid, the call is not
     /// counted.
     pub(super) fn prepare(

@@ -73,6 +73,7 @@ pub struct Tool {
     handler: Handler,
     timeout: Option<Duration>,
     max_calls: Option<u64>,
+    is_idempotent: bool,
     /// It answers a question of the guest's glue, and is no call of the guest's code.
     is_question: bool,
     /// Why a sandbox rejects this tool.
@@ -175,8 +176,15 @@ impl Tool {
     }
 
     fn new(spec: ToolSpec, handler: Handler, fault: Option<String>) -> Self {
-        let (timeout, max_calls, is_question) = (None, None, false);
-        Self { spec: Arc::new(spec), handler, timeout, max_calls, is_question, fault }
+        Self {
+            spec: Arc::new(spec),
+            handler,
+            timeout: None,
+            max_calls: None,
+            is_idempotent: false,
+            is_question: false,
+            fault,
+        }
     }
 
     /// Sets the docstring.
@@ -213,6 +221,18 @@ impl Tool {
     /// Default: no limit.
     pub fn max_calls(mut self, calls: u64) -> Self {
         self.max_calls = Some(calls);
+        self
+    }
+
+    /// Lets a call be made again that was under way when the process of a recorded session ended:
+    /// making it twice does what making it once does.
+    ///
+    /// The second call has the same [number](ToolContext::call_id), so a tool can recognise it.
+    ///
+    /// Default: a call is made at most once. If its answer is lost, it raises `CallInterrupted` in
+    /// the guest.
+    pub fn idempotent(mut self) -> Self {
+        self.is_idempotent = true;
         self
     }
 

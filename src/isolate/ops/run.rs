@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use deno_core::{OpState, op2};
 
 use super::OpError;
+use crate::isolate::order::Order;
 use crate::isolate::state::State;
 use crate::protocol::codec::CommandFrame;
 use crate::support::watchdog;
@@ -68,8 +69,12 @@ pub(crate) fn op_isolet_died(state: &mut OpState, #[string] reason: String) {
 
 /// Takes the interrupt that the host requested. Returns `true` if there was one.
 #[op2(fast)]
-pub(crate) fn op_isolet_interrupted(state: &OpState) -> bool {
-    state.borrow::<State>().control.take_interrupt()
+pub(crate) fn op_isolet_interrupted(state: &mut OpState) -> bool {
+    let State { order, control, .. } = state.borrow_mut::<State>();
+    match order.as_mut().and_then(Order::recording) {
+        Some(recording) => recording.take_interrupt(control),
+        None => control.take_interrupt(),
+    }
 }
 
 /// The longest time until an alarm.

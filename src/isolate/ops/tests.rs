@@ -62,6 +62,7 @@ fn state() -> State {
         spinning: Duration::ZERO,
         exited: None,
         order: None,
+        log: Arc::default(),
         alarm: None,
         died: None,
         calls: PendingCalls::default(),

@@ -1,8 +1,11 @@
 //! Ops for clocks and immediate scheduling.
 
+use std::sync::Arc;
+
 use deno_core::{OpState, op2};
 
 use super::OpError;
+use crate::data::determinism::Clocks;
 use crate::data::limits::Limits;
 use crate::isolate::order::Order;
 use crate::isolate::state::State;
@@ -29,24 +32,41 @@ pub(crate) fn op_isolet_wall_clock(state: &mut OpState) -> f64 {
 }
 
 /// Makes the session deterministic, with the two halves of a seed and the time of day at which it
-/// starts, in milliseconds since 1970. One that is deterministic keeps its time. Returns `true`
-/// unless it has this seed already.
+/// starts, in milliseconds since 1970. One that is deterministic keeps its time. `clocks` is the
+/// [number](Clocks::number) of what its clocks go by. Returns `true` unless it has this seed
+/// already.
 #[op2(fast)]
-pub(crate) fn op_isolet_order(state: &mut OpState, high: u32, low: u32, started: f64) -> bool {
+pub(crate) fn op_isolet_order(
+    state: &mut OpState,
+    high: u32,
+    low: u32,
+    started: f64,
+    clocks: u32,
+) -> bool {
     let seed = u64::from(high) << 32 | u64::from(low);
     let state = state.borrow_mut::<State>();
+    let is_recorded = clocks != Clocks::Virtual.number();
     // A session that was saved has told a time before.
     let now = match state.clock_ahead {
         0.0 => 0.0,
+        ahead if is_recorded => ahead,
         ahead => time(state, HostRequest::Now) + ahead,
     };
-    match &mut state.order {
+    let is_other = match &mut state.order {
         Some(order) => order.reseed(seed),
         order => {
             *order = Some(Order::new(seed, started, now));
             true
         }
+    };
+    let State { host, log, order, .. } = state;
+    if let (true, Some(order)) = (is_recorded, order) {
+        if clocks == Clocks::RecordedReal.number() {
+            order.go_by_real_time(started);
+        }
+        order.record(Arc::clone(host), Arc::clone(log));
     }
+    is_other
 }
 
 /// Returns what a deterministic session goes on from; nothing for another one.

@@ -10,6 +10,7 @@ use super::{OpError, fill};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::isolate::order::Answerer;
+use crate::isolate::order::recording::InPlace;
 use crate::isolate::state::State;
 use crate::protocol::codec;
 use crate::protocol::{HostReply, HostRequest};
@@ -90,7 +91,9 @@ pub(crate) fn op_isolet_tool_soon(
     #[buffer] target: &mut [u8],
 ) -> bool {
     let state = state.borrow_mut::<State>();
-    state.wait_for_answer(call);
+    if !state.wait_for_answer(call) {
+        return false;
+    }
     let Some(answer) = state.calls.take_short(call, target.len()) else { return false };
     target[..answer.len()].copy_from_slice(&answer);
     true
@@ -110,14 +113,17 @@ pub(crate) fn op_isolet_tool_block(
     let state = state.borrow_mut::<State>();
     // A negative timeout means no limit.
     let limit = Duration::try_from_secs_f64(timeout / 1000.0).unwrap_or(Duration::MAX);
-    let has_expired = state.block_on_answer(call, limit);
-    match state.calls.answer_length(call) {
-        // An answer fits into the guest's memory, which has less than 4 GiB.
-        #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
-        Some(length) => Ok(length as f64),
-        None if has_expired => Ok(EXPIRED),
-        None if state.calls.is_open(call) => Ok(INTERRUPTED),
-        None => Err(OpError::Phase("the answer to a cancelled call")),
+    match state.block_on_answer(call, limit) {
+        Some(InPlace::Expired) => Ok(EXPIRED),
+        Some(InPlace::Interrupted | InPlace::NotSoon) => Ok(INTERRUPTED),
+        None => {
+            let length = state.calls.answer_length(call);
+            let length = length.ok_or(OpError::Phase("the answer to a cancelled call"))?;
+            // An answer fits into the guest's memory, which has less than 4 GiB.
+            #[expect(clippy::cast_precision_loss, reason = "exact below 2^53")]
+            let length = length as f64;
+            Ok(length)
+        }
     }
 }
 

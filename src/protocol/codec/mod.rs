@@ -164,10 +164,11 @@ fn start_fields(
         let streams = [terminal.stdout, terminal.stderr].map(Value::from);
         fields.push(("terminal", Value::List(streams.into_iter().chain(size).collect())));
     }
-    if let Some(Determinism { seed, start_time }) = determinism {
+    if let Some(Determinism { seed, start_time, clocks }) = determinism {
         let halves = [seed >> 32, seed & 0xffff_ffff].map(size);
         let started = Value::from(clock::milliseconds(start_time));
-        fields.push(("order", Value::List(halves.into_iter().chain([started]).collect())));
+        let clocks = Value::from(i64::from(clocks.number()));
+        fields.push(("order", Value::List(halves.into_iter().chain([started, clocks]).collect())));
     }
     fields
 }

@@ -203,4 +203,17 @@ impl Host for RemoteHost {
         let read = self.ahead().read(Instant::now(), file, offset, into, fetch)?;
         Ok(u32::try_from(read).unwrap_or(u32::MAX))
     }
+
+    fn read_file_exactly(
+        &self,
+        file: u32,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<u32, FileError> {
+        let length = into.len().min(BULK_BYTES);
+        let bytes = self.fetch(file, offset, length)?;
+        let target = into.get_mut(..bytes.len()).ok_or(FileError::Io)?;
+        target.copy_from_slice(&bytes);
+        Ok(u32::try_from(bytes.len()).unwrap_or(u32::MAX))
+    }
 }

@@ -177,7 +177,7 @@ pub(crate) const SETUP_BYTES: usize = 32 << 10;
 
 /// Returns the version of this program. A worker of another version is refused.
 pub(crate) fn version() -> String {
-    format!("isolet {} with V8 {}", env!("CARGO_PKG_VERSION"), crate::data::version::v8_version())
+    crate::data::version::program()
 }
 
 /// Returns the maximum length of a worker's frame, for this maximum length of a report, both in

@@ -1,0 +1,282 @@
+//! What a journal has, in the order in which a replay needs it: commands, events, and requests with
+//! what came of them. Each is read from the file when it is needed.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::file::{JournalFile, refused};
+use super::record::{Begin, CommandRecord, Digest, Ending, Record, Reply};
+use crate::data::error::Error;
+use crate::protocol::happened::{Event, Script};
+
+/// How much of the events is handed out at once, in bytes.
+const SCRIPT_BYTES: usize = 64 << 10;
+
+/// A journal that is replayed.
+pub(crate) struct Replay {
+    file: JournalFile,
+    begin: Begin,
+    /// Where the last record ends.
+    end: u64,
+    /// The saved session that it begins with.
+    saved: Option<(u64, u64)>,
+    commands: u64,
+    events: u64,
+    requests: u64,
+    /// How many requests there are, and how many were replayed.
+    total: u64,
+    done: u64,
+    /// How many of the next requests a replay makes again.
+    passed: u64,
+    /// Where the answers to calls are.
+    answers: HashMap<u32, u64>,
+    /// How many commands there are, and how many were replayed.
+    command_count: u64,
+    commands_done: u64,
+    /// Whether the last command was interrupted, as far as its events say.
+    was_interrupted: bool,
+    /// Whether all events were handed out.
+    has_told_all: bool,
+}
+
+/// A command of a journal.
+pub(crate) struct NextCommand {
+    pub(crate) command: CommandRecord,
+    /// How it ended, if it did.
+    pub(crate) ending: Option<Ending>,
+    /// The packages that the session's owner has loaded before it.
+    pub(crate) packages: Vec<String>,
+    pub(crate) is_last: bool,
+}
+
+/// A request of the guest as it was recorded.
+pub(super) enum Request {
+    /// It was answered at once.
+    Replied(Digest, Reply),
+    /// It was about to change a file, and this came of it, if that is known.
+    Effect(Digest, Option<(Digest, Reply)>),
+    /// It was a call.
+    Asked { call: u32, digest: Digest },
+    /// A replay makes it again.
+    Passed,
+}
+
+impl Replay {
+    /// Opens a journal; to go on with it, alone. All of it is checked.
+    pub(crate) fn open(path: &Path, goes_on: bool) -> Result<Self, Error> {
+        let file = JournalFile::open(path, goes_on)?;
+        let refused = |reason: String| refused(path, &reason);
+        let first = file.record(JournalFile::start()).map_err(refused)?;
+        let Some((Record::Begin { begin, saved_bytes }, after)) =
+            first.map(|found| (found.record, found.end))
+        else {
+            return Err(refused("it does not say how the session began".to_owned()));
+        };
+        let start = after.saturating_add(saved_bytes);
+        let saved = (saved_bytes > 0).then_some((after, start));
+        let mut replay = Self {
+            file,
+            begin,
+            end: start,
+            saved,
+            commands: start,
+            events: start,
+            requests: start,
+            total: 0,
+            done: 0,
+            passed: 0,
+            answers: HashMap::new(),
+            command_count: 0,
+            commands_done: 0,
+            was_interrupted: false,
+            has_told_all: false,
+        };
+        replay.index().map_err(refused)?;
+        Ok(replay)
+    }
+
+    /// Reads all records once.
+    fn index(&mut self) -> Result<(), String> {
+        while let Some(found) = self.file.record(self.end)? {
+            match found.record {
+                Record::Begin { .. } => return Err("it begins twice".to_owned()),
+                Record::Command(_) => {
+                    self.command_count += 1;
+                    self.was_interrupted = false;
+                }
+                Record::Happened(events) => {
+                    let events = Event::read_all(&events);
+                    let events = events.map_err(|error| format!("events: {error}"))?;
+                    self.was_interrupted |= events.iter().any(Event::is_interrupt);
+                }
+                Record::Ended(_) => {}
+                Record::Asked { .. } | Record::Effect(_) => self.total += 1,
+                Record::Answered { call, .. } => {
+                    self.answers.insert(call, self.end);
+                }
+                Record::Replied { has_effect, .. } => self.total += u64::from(!has_effect),
+                Record::Passed(count) => {
+                    let total = self.total.checked_add(count);
+                    self.total = total.ok_or("it has too many requests")?;
+                }
+                Record::Packages(_) => {}
+            }
+            self.end = found.end;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn begin(&self) -> &Begin {
+        &self.begin
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(super) fn file(&self) -> &JournalFile {
+        &self.file
+    }
+
+    /// Returns where its last record ends.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Returns where the saved session is that it begins with.
+    pub(crate) fn saved(&self) -> Option<(&std::sync::Arc<std::fs::File>, u64, u64)> {
+        self.saved.map(|(start, end)| (self.file.file(), start, end))
+    }
+
+    /// Returns `true` if all requests were replayed.
+    pub(super) fn is_done(&self) -> bool {
+        self.done >= self.total
+    }
+
+    /// Returns the number of the last request that was replayed.
+    pub(super) fn done(&self) -> u64 {
+        self.done
+    }
+
+    fn next(&self, at: u64) -> Result<Option<super::file::Found>, String> {
+        if at >= self.end { Ok(None) } else { self.file.record(at) }
+    }
+
+    /// Returns the next command.
+    pub(crate) fn next_command(&mut self) -> Result<Option<NextCommand>, String> {
+        let mut packages = Vec::new();
+        let mut command = None;
+        let mut ending = None;
+        while let Some(found) = self.next(self.commands)? {
+            match (found.record, &command) {
+                (Record::Packages(names), None) => packages.extend(names),
+                (Record::Command(next), None) => command = Some(next),
+                (Record::Ended(end), Some(_)) => {
+                    self.commands = found.end;
+                    ending = Some(end);
+                    break;
+                }
+                // The one before has no end.
+                (Record::Command(_) | Record::Packages(_), Some(_)) => break,
+                _ => {}
+            }
+            self.commands = found.end;
+        }
+        let Some(command) = command else { return Ok(None) };
+        self.commands_done += 1;
+        let is_last = self.commands_done == self.command_count;
+        Ok(Some(NextCommand { command, ending, packages, is_last }))
+    }
+
+    /// Returns `true` if the last command was interrupted, as far as its events say.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.was_interrupted
+    }
+
+    /// Returns `true` if all events were handed out.
+    pub(super) fn has_told_all(&self) -> bool {
+        self.has_told_all
+    }
+
+    /// Returns the next events.
+    pub(super) fn script(&mut self) -> Result<Script, String> {
+        let mut script = Script::default();
+        let mut bytes = 0;
+        while bytes < SCRIPT_BYTES {
+            let Some(found) = self.next(self.events)? else {
+                script.requests = Some(self.total);
+                self.has_told_all = true;
+                break;
+            };
+            self.events = found.end;
+            if let Record::Happened(events) = found.record {
+                bytes += events.len();
+                script.events.extend(Event::read_all(&events).map_err(|error| error.to_string())?);
+            }
+        }
+        Ok(script)
+    }
+
+    /// Returns the next request.
+    pub(super) fn next_request(&mut self) -> Result<Request, String> {
+        self.done += 1;
+        if self.passed > 0 {
+            self.passed -= 1;
+            return Ok(Request::Passed);
+        }
+        while let Some(found) = self.next(self.requests)? {
+            self.requests = found.end;
+            match found.record {
+                Record::Passed(count @ 1..) => {
+                    self.passed = count - 1;
+                    return Ok(Request::Passed);
+                }
+                Record::Asked { call, digest, .. } => return Ok(Request::Asked { call, digest }),
+                Record::Replied { digest, reply, has_effect: false } => {
+                    return Ok(Request::Replied(digest, self.whole(reply)?));
+                }
+                Record::Effect(digest) => {
+                    let reply = self.reply_to_effect()?;
+                    return Ok(Request::Effect(digest, reply));
+                }
+                _ => {}
+            }
+        }
+        Err("it has fewer requests than it had".to_owned())
+    }
+
+    /// Returns what came of the change of a file that was about to be made. It is the next request,
+    /// if the program did not end before.
+    fn reply_to_effect(&mut self) -> Result<Option<(Digest, Reply)>, String> {
+        while let Some(found) = self.next(self.requests)? {
+            match found.record {
+                Record::Replied { digest, reply, has_effect: true } => {
+                    self.requests = found.end;
+                    return Ok(Some((digest, reply)));
+                }
+                // An answer may come in between.
+                Record::Answered { .. } | Record::Happened(_) => self.requests = found.end,
+                _ => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a reply with the bytes that another record has.
+    fn whole(&self, reply: Reply) -> Result<Reply, String> {
+        let Reply::ReadAgain(at) = reply else { return Ok(reply) };
+        match self.next(at)?.map(|found| found.record) {
+            Some(Record::Replied { reply: reply @ Reply::Read(_), .. }) => Ok(reply),
+            _ => Err(format!("there are no bytes of a file at byte {at}")),
+        }
+    }
+
+    /// Returns the answer to a call, if there is one, and whether it is the host's refusal.
+    pub(super) fn answer(&self, call: u32) -> Result<Option<(Vec<u8>, bool)>, String> {
+        let Some(at) = self.answers.get(&call) else { return Ok(None) };
+        match self.next(*at)?.map(|found| found.record) {
+            Some(Record::Answered { answer, is_refusal, .. }) => Ok(Some((answer, is_refusal))),
+            _ => Err(format!("there is no answer at byte {at}")),
+        }
+    }
+}
