@@ -18,6 +18,7 @@ import {
   op_isolet_exited,
   op_isolet_frame_take,
   op_isolet_import,
+  op_isolet_looked_back,
   op_isolet_net_check,
   op_isolet_net_close,
   op_isolet_net_connect,
@@ -105,6 +106,8 @@ function bridge(booted, parking) {
       suspensions.count();
       return order(high, low, started, clocks);
     },
+    /** Whether a recorded session is only looked back at. */
+    is_looked_back: () => op_isolet_looked_back(),
     keep_order: () => {
       savedOrder();
     },

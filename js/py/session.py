@@ -43,6 +43,7 @@ import _isolet_integers as integers
 import _isolet_ipython as ipython
 import _isolet_linear as linear
 import _isolet_locks as locks
+import _isolet_looking_back as looking_back
 import _isolet_magics as magics
 import _isolet_modules as modules
 import _isolet_packages as packages
@@ -74,7 +75,7 @@ BRIDGE = (
     *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save", "rehearse_save", "guard"),
-    *("order", "keep_order", "resume_order"),
+    *("order", "keep_order", "resume_order", "is_looked_back"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -265,6 +266,7 @@ def begin_order(high, low, started, clocks):
     """Makes the session deterministic. Returns whether its entropy is another one from here on."""
     if clocks:
         failures.begin_recorded()
+        looking_back.begin(bridge.is_looked_back)
     return bridge.order(high, low, started, clocks)
 
 
@@ -434,7 +436,7 @@ def run(command):
     if command["role"] != "prompt":
         reopen_output()
     before = dict(namespace)
-    reply, is_shown = {}, False
+    reply, is_shown, keeps = {}, False, False
     tables.is_wanted = "tables" in command
     figures.has_pictures = "pictures" in command
     if integers.is_untold:  # the image has numpy
@@ -480,10 +482,11 @@ def run(command):
             shell.release(namespace)
         reply["status"] = "raised"
         reply["exception"] = describe_exception(error)
+        keeps = looking_back.keep(error)
         del error
     alarms.end()
     reply["locals"] = context.run(variables.changed, before, namespace)
-    if command["role"] == "program" and not is_shell:
+    if command["role"] == "program" and not is_shell and not keeps:
         threads.finish()
         before = value = None  # what they hold is the program's
         context.run(endings.end, namespace, "keep" in command)
@@ -592,6 +595,7 @@ COMMANDS = {
     "delete_file": files.delete,
     "packages_loaded": packages_loaded,
     "define": define,
+    "bind_locals": lambda command: looking_back.bind_locals(main_namespace()),
     "variables": lambda command: {
         "locals": variables.list_variables(main_namespace(), tools.is_function)
     },

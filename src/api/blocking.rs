@@ -16,7 +16,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::api::copied_files::CopiedFiles;
-use crate::api::session::{FileEntry, InterruptHandle, SessionState};
+use crate::api::journal::Journal;
+use crate::api::replay::Replay;
+use crate::api::session::{FileEntry, InterruptHandle, SessionState, StoppedAt};
 use crate::data::cell::Cell;
 use crate::data::error::Error;
 use crate::data::execution::{Execution, Truncation, Variable};
@@ -116,6 +118,33 @@ impl Sandbox {
     /// As [`Sandbox::restore`](crate::Sandbox::restore).
     pub fn restore(&self, path: impl Into<PathBuf>) -> Result<Session, Error> {
         block_on(self.0.restore(path)).map(Session)
+    }
+
+    /// Starts a session that is recorded, as [`Sandbox::record`](crate::Sandbox::record) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::record`](crate::Sandbox::record).
+    pub fn record(&self, journal: impl Into<Journal>) -> Result<Session, Error> {
+        block_on(self.0.record(journal)).map(Session)
+    }
+
+    /// Makes the session of a journal, as [`Sandbox::resume`](crate::Sandbox::resume) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::resume`](crate::Sandbox::resume).
+    pub fn resume(&self, journal: impl Into<Journal>) -> Result<Session, Error> {
+        block_on(self.0.resume(journal)).map(Session)
+    }
+
+    /// Looks back at the session of a journal, as [`Sandbox::replay`](crate::Sandbox::replay) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::replay`](crate::Sandbox::replay).
+    pub fn replay(&self, replay: impl Into<Replay>) -> Result<Session, Error> {
+        block_on(self.0.replay(replay)).map(Session)
     }
 
     /// Runs one cell in a new session, as [`Sandbox::run`](crate::Sandbox::run) does.
@@ -324,6 +353,47 @@ impl Session {
     /// As [`Session::save`](crate::Session::save).
     pub fn save(&mut self, path: impl Into<PathBuf>) -> Result<(), Error> {
         block_on(self.0.save(path))
+    }
+
+    /// Records the session from here on, as [`Session::record`](crate::Session::record) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::record`](crate::Session::record).
+    pub fn record(&mut self, journal: impl Into<Journal>) -> Result<(), Error> {
+        block_on(self.0.record(journal))
+    }
+
+    /// Records the session no longer, as
+    /// [`Session::end_recording`](crate::Session::end_recording) does.
+    pub fn end_recording(&mut self) {
+        self.0.end_recording();
+    }
+
+    /// Runs the last run of the session's journal, as [`Session::go_on`](crate::Session::go_on)
+    /// does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::go_on`](crate::Session::go_on).
+    pub fn go_on(&mut self) -> Result<Option<Execution>, Error> {
+        block_on(self.0.go_on())
+    }
+
+    /// Binds the variables of the function in which the run was stopped, as
+    /// [`Session::bind_locals`](crate::Session::bind_locals) does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::bind_locals`](crate::Session::bind_locals).
+    pub fn bind_locals(&mut self) -> Result<Option<StoppedAt>, Error> {
+        block_on(self.0.bind_locals())
+    }
+
+    /// Runs it with output that can be read meanwhile, as
+    /// [`Session::go_on_streaming`](crate::Session::go_on_streaming) does.
+    pub fn go_on_streaming(&mut self) -> RunStream<'_> {
+        RunStream(self.0.go_on_streaming())
     }
 
     /// Keeps the session's state, as [`Session::checkpoint`](crate::Session::checkpoint) does.

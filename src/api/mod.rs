@@ -16,6 +16,7 @@ pub(crate) mod init;
 pub(crate) mod journal;
 pub(crate) mod permissions;
 mod policy;
+pub(crate) mod replay;
 pub(crate) mod sandbox;
 pub(crate) mod session;
 pub(crate) mod stream;

@@ -40,6 +40,26 @@ pub(crate) struct Policy {
 }
 
 impl Policy {
+    /// Returns the policy of a session that reaches nothing of the host.
+    pub(crate) fn without_access(&self) -> Self {
+        Self {
+            tenant: Arc::clone(&self.tenant),
+            limits: self.limits.clone(),
+            permissions: Permissions::none(),
+            packages: Arc::clone(&self.packages),
+            env: Vec::new(),
+            terminal: None,
+            audit: Auditor::default(),
+            tools: Vec::new(),
+            modules: ModuleSet::default(),
+            submit: Vec::new(),
+            confinement: self.confinement.clone(),
+            max_copies: None,
+            has_checkpoints: false,
+            determinism: None,
+        }
+    }
+
     /// Returns the kind of interpreter that these sessions need.
     pub(crate) fn kind(&self) -> InterpreterKind {
         InterpreterKind {

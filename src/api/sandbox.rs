@@ -9,6 +9,7 @@ use crate::api::engine::Engine;
 use crate::api::journal::Journal;
 use crate::api::permissions::{Permissions, env};
 use crate::api::policy::Policy;
+use crate::api::replay::Replay;
 use crate::api::session::Session;
 use crate::data::cell::Cell;
 use crate::data::determinism::{Clocks, Determinism};
@@ -418,6 +419,24 @@ impl Sandbox {
     pub async fn resume(&self, journal: impl Into<Journal>) -> Result<Session, Error> {
         let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
         Session::resume(engine, policy, journal.into()).await
+    }
+
+    /// Makes the session of a journal to look back at it, as far as the [`Replay`] says: its
+    /// variables are as they were, and it prints what it had printed.
+    ///
+    /// [`Session::go_on`] runs the last run. If that does not come to its end, it is interrupted
+    /// where the journal ends, or the replay: at what it asks for next. Then code can be run in the
+    /// session, which reaches nothing of the host. The journal stays as it is.
+    ///
+    /// Of this sandbox only the limits count, and where its packages come from.
+    ///
+    /// # Errors
+    ///
+    /// As [`resume`](Self::resume); [`ErrorKind::Packages`] if a package that the session had
+    /// loaded cannot be had.
+    pub async fn replay(&self, replay: impl Into<Replay>) -> Result<Session, Error> {
+        let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
+        Session::look_back(engine, policy, replay.into()).await
     }
 
     /// Runs one cell in a new session.

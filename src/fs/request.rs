@@ -1,5 +1,7 @@
 //! The guest's file requests and their replies.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// A file request. `mount` is the number of the mount, in the order in which they were added.
@@ -117,6 +119,33 @@ impl FileRequest<'_> {
             | Self::SetFileSize { .. }
             | Self::Sync { .. }
             | Self::Close { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for FileRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operation = match self {
+            Self::Stat { .. } | Self::StatFile { .. } => "stat",
+            Self::Open { .. } => "open",
+            Self::Write { offset, bytes, .. } => {
+                return write!(f, "write {} bytes at {offset}", bytes.len());
+            }
+            Self::SetFileSize { .. } | Self::SetSize { .. } => "truncate",
+            Self::Sync { .. } => "sync",
+            Self::Close { .. } => "close",
+            Self::List { .. } => "list",
+            Self::MakeDirectory { .. } => "create directory",
+            Self::RemoveDirectory { .. } | Self::Remove { .. } => "remove",
+            Self::Rename { to, from, .. } => return write!(f, "rename {from} to {to}"),
+            Self::MakeLink { .. } => "link",
+            Self::ReadLink { .. } => "read link",
+            Self::SetTimes { .. } => "set times",
+            Self::SetMode { .. } => "set mode",
+        };
+        match self.path() {
+            Some(path) => write!(f, "{operation} {path}"),
+            None => f.write_str(operation),
         }
     }
 }

@@ -19,7 +19,7 @@ use super::request::{FileReply, FileRequest, OpenFlags, Subject};
 use super::root::config;
 use super::table::{MountTable, Source};
 use super::tree_volume::TreeVolume;
-use super::volume::{LostFile, Times, Volume, VolumeCopy};
+use super::volume::{AbsentVolume, LostFile, Times, Volume, VolumeCopy};
 use crate::data::error::Error;
 use crate::data::shown::shown;
 
@@ -61,6 +61,7 @@ impl Place {
     fn of(source: &Source) -> Self {
         match source {
             Source::Tree(_) => Self::Tree,
+            Source::Absent => Self::Nowhere,
             Source::Host(mount) => match mount.mode() {
                 MountMode::ReadOnly => Self::ReadOnly,
                 MountMode::ReadWrite => Self::ReadWrite,
@@ -96,6 +97,7 @@ impl FileSystem {
                     (Arc::new(TreeVolume::new(Arc::clone(tree), inodes, number)), None)
                 }
                 Source::Host(mount) => volume(mount, number, inodes, &limits),
+                Source::Absent => (Arc::new(AbsentVolume), None),
             };
             Mounted {
                 guest: entry.guest.clone(),
@@ -168,7 +170,7 @@ impl FileSystem {
                 Source::Host(mount) if mounted.overlay.is_some() => {
                     volume(mount, number, inodes, &limits)
                 }
-                Source::Host(_) => (Arc::clone(&mounted.volume), None),
+                Source::Host(_) | Source::Absent => (Arc::clone(&mounted.volume), None),
             };
             Mounted { guest: mounted.guest.clone(), place: mounted.place, volume, overlay }
         });

@@ -35,6 +35,8 @@ pub(crate) struct Entry {
 pub(crate) enum Source {
     Host(Mount),
     Tree(Arc<dyn Tree>),
+    /// None: of a session that is looked back at, only its journal has the files.
+    Absent,
 }
 
 impl MountTable {
@@ -94,6 +96,11 @@ impl MountTable {
     /// Adds a tree that isolet provides, at a path that isolet chooses.
     pub(crate) fn add_tree(&mut self, guest: &str, tree: Arc<dyn Tree>) {
         self.0.push(Entry { guest: guest.to_owned(), source: Source::Tree(tree) });
+    }
+
+    /// Adds a mount point without a mount.
+    pub(crate) fn add_absent(&mut self, guest: &str) {
+        self.0.push(Entry { guest: guest.to_owned(), source: Source::Absent });
     }
 
     /// Returns the guest paths, in the order of the mounts' numbers.

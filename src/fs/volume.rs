@@ -88,6 +88,27 @@ pub(crate) trait OpenFile: Send + Sync {
     }
 }
 
+/// A mount that has nothing.
+pub(crate) struct AbsentVolume;
+
+impl Volume for AbsentVolume {
+    fn stat(&self, _path: RelativePath<'_>) -> Result<FileStat, FileError> {
+        Err(FileError::NotFound)
+    }
+
+    fn open(&self, _path: RelativePath<'_>, _flags: OpenFlags) -> Result<Opened, FileError> {
+        Err(FileError::NotFound)
+    }
+
+    fn list(&self, _path: RelativePath<'_>) -> Result<Vec<String>, FileError> {
+        Err(FileError::NotFound)
+    }
+
+    fn read_link(&self, _path: RelativePath<'_>) -> Result<String, FileError> {
+        Err(FileError::NotFound)
+    }
+}
+
 /// A file that was open in a session that is replayed, and cannot be opened any more.
 pub(crate) struct LostFile;
 

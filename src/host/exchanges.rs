@@ -116,6 +116,16 @@ pub(super) fn is_safe(request: &NetRequest<'_>) -> bool {
     }
 }
 
+/// Returns the method and the URL of a request, or the server of a connection.
+pub(super) fn request_line(request: &NetRequest<'_>) -> String {
+    match request {
+        NetRequest::Connect { host, port } => format!("connect to {host}:{port}"),
+        NetRequest::Encoded(bytes) => decode_request(bytes)
+            .map_or_else(|_| "?".to_owned(), |it| format!("{} {}", it.method, it.url)),
+        NetRequest::Fetch { method, url, .. } => format!("{method} {url}"),
+    }
+}
+
 fn url_of(request: &NetRequest<'_>) -> Option<Url> {
     match request {
         NetRequest::Connect { .. } => None,

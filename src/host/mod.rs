@@ -439,7 +439,7 @@ impl Host for SessionHost {
             }
             // Without a journal nobody asks for them.
             HostRequest::Happened(_) | HostRequest::Diverged(_) => HostReply::Done,
-            HostRequest::Order => HostReply::Failed("the session is not recorded".to_owned()),
+            HostRequest::Order | HostRequest::IsLookedBack => HostReply::Failed("the session is not recorded".to_owned()),
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
             HostRequest::Saved(piece) => {
                 match self.saving.write(piece, &self.saved_limits, || self.saved()) {

@@ -376,6 +376,27 @@ impl SessionPackages {
         Ok(())
     }
 
+    /// Loads packages for a session that is replayed, whose owner or whose sandbox has let it load
+    /// them. Fails if one is another one now.
+    pub(crate) fn load_exactly(&self, wanted: &[SavedPackage]) -> Result<(), Error> {
+        let pin = |one: &SavedPackage| format!("{}=={}", one.name, one.version).parse();
+        let pinned = wanted.iter().map(pin).collect::<Result<Vec<Requirement>, _>>()?;
+        self.load(&pinned)?;
+        let loaded = self.0.tree.loaded();
+        for SavedPackage { name, version, sha256 } in wanted {
+            let found = loaded.iter().find(|one| one.name == *name);
+            let found = found.map(|found| found.sha256.as_str()).unwrap_or_default();
+            if found != sha256 {
+                let [name, version, sha256] = [name, version, sha256].map(|text| shown(text));
+                let message = format!(
+                    "the session had loaded {name} {version} with sha256 {sha256}, and now it has                      sha256 {found}"
+                );
+                return Err(Error::new(ErrorKind::Packages, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Adds to an exception that a module is missing which packages there are, for whoever has
     /// written the code: a language model knows nothing else of them.
     pub(crate) fn explain(&self, exception: &mut PyException) {

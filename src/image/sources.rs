@@ -46,7 +46,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 29] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 60] = python![
+pub(crate) const PYTHON: [(&str, &str); 61] = python![
     "errnos",
     "arrays",
     "frames",
@@ -102,6 +102,7 @@ pub(crate) const PYTHON: [(&str, &str); 60] = python![
     "magics",
     "files",
     "saving",
+    "looking_back",
     "endings",
     "processes",
     "async_processes",

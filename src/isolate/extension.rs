@@ -58,6 +58,7 @@ deno_core::extension!(
         ops::run::op_isolet_exited,
         ops::run::op_isolet_died,
         ops::run::op_isolet_interrupted,
+        ops::run::op_isolet_looked_back,
         ops::run::op_isolet_alarm_set,
         ops::run::op_isolet_alarm_take,
         ops::saved::op_isolet_save_begin,

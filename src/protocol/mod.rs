@@ -118,6 +118,9 @@ pub(crate) enum Command {
     },
     /// Reports all variables.
     Variables,
+    /// Binds the variables of the function in which a run has stopped that is looked back at, and
+    /// reports where that is.
+    BindLocals,
     /// Unbinds this name.
     Delete(String),
     /// Defines these functions in the guest.
@@ -412,6 +415,8 @@ pub(crate) enum HostRequest<'a> {
     Happened(#[serde(with = "serde_bytes")] &'a [u8]),
     /// Returns what happens next in a recorded session that is replayed: a [`happened::Script`].
     Order,
+    /// Succeeds if the session is only looked back at.
+    IsLookedBack,
     /// Takes the reason why a session that is replayed cannot go on as it was recorded.
     Diverged(&'a str),
     // Variants that serde skips come last, because serde numbers the variants after them
@@ -481,6 +486,7 @@ impl HostRequest<'_> {
             | Self::Saved(_)
             | Self::SavedPart { .. }
             | Self::Order
+            | Self::IsLookedBack
             | Self::Submit { .. } => false,
         }
     }
@@ -514,6 +520,7 @@ impl HostRequest<'_> {
             | Self::FileWritten { .. }
             | Self::Happened(_)
             | Self::Order
+            | Self::IsLookedBack
             | Self::Diverged(_) => false,
         }
     }

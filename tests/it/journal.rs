@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use isolet::{Execution, Outcome, Sandbox, Tool, ToolSpec, Value};
+use isolet::{Execution, Outcome, Replay, Sandbox, Termination, Tool, ToolSpec, Value};
 
 use crate::util::{self, Scratch};
 
@@ -163,4 +163,65 @@ async fn a_run_goes_on_from_wherever_its_process_has_ended() {
         assert!(made.len() <= all.len(), "{made:?}");
     }
     assert!(went_on > 30, "{went_on}");
+}
+
+#[tokio::test]
+async fn what_a_journal_has_is_replayed_without_its_tools_and_files() {
+    let scratch = Scratch::new("journal");
+    let calls = Calls::default();
+    let path = scratch.path().join("run.journal");
+    let mut session = sandbox(&calls).record(path.clone()).await.unwrap();
+    session.run("import random; first = random.random(); look('first')").await.unwrap();
+    let recorded = session.run(PROGRAM).await.unwrap();
+    drop(session);
+    let count = calls.take().len();
+
+    let bare = util::builder().build().unwrap();
+    let traced = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&traced);
+    let replay = Replay::of(&path).on_trace(move |one| sink.lock().unwrap().push(one.to_string()));
+    let mut session = bare.replay(replay).await.unwrap();
+    let again = session.go_on().await.unwrap().unwrap();
+    assert_eq!(seen(&again), seen(&recorded));
+    let traced = std::mem::take(&mut *traced.lock().unwrap());
+    let of = |what: &str| traced.iter().filter(|one| one.contains(what)).count();
+    assert_eq!((of("  call "), of("  answer ")), (count, count), "{traced:#?}");
+    assert!(traced[2].ends_with("call 2: look({\"x\":0})"), "{}", traced[2]);
+    // What is run then reaches nothing.
+    let more = session.run("print(total); act(1)").await.unwrap();
+    assert_eq!(more.stdout(), "10\n");
+    let Outcome::Raised(refused) = more.outcome() else { panic!("{more:?}") };
+    assert_eq!(refused.type_name, "PermissionError");
+    assert!(refused.message.contains("the journal ends here"), "{refused}");
+    assert_eq!(calls.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_replay_stops_at_a_call_with_the_variables_as_they_were() {
+    let scratch = Scratch::new("journal");
+    let calls = Calls::default();
+    let path = scratch.path().join("run.journal");
+    let mut session = sandbox(&calls).record(path.clone()).await.unwrap();
+    let program = "
+def agent(steps):
+    found = []
+    for step in range(steps):
+        found.append(look(step))
+    return found
+agent(300)";
+    session.run(program).await.unwrap();
+    drop(session);
+
+    let bare = util::builder().build().unwrap();
+    let mut session = bare.replay(Replay::of(&path).until_call(212)).await.unwrap();
+    let stopped = session.go_on().await.unwrap().unwrap();
+    assert!(
+        matches!(stopped.outcome(), Outcome::Terminated(Termination::Interrupted)),
+        "{stopped:?}"
+    );
+    let locals = session.bind_locals().await.unwrap().unwrap();
+    assert_eq!(locals.function, "agent");
+    assert_eq!((locals.line, &*locals.names), (5, &["found", "step", "steps"].map(str::to_owned)[..]));
+    let more = session.run("print(step, len(found), steps)").await.unwrap();
+    assert_eq!(more.stdout(), "211 211 300\n", "{more:?}");
 }

@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 pub use files::{FileEntry, Files};
 pub use interrupt_handle::InterruptHandle;
+pub use recorded::StoppedAt;
 use opening::{config, keeper, next_id};
 use seat::Seat;
 use shared::Shared;

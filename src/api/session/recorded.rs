@@ -16,20 +16,25 @@ use crate::api::engine::Engine;
 use crate::api::engine::pool::Refill;
 use crate::api::engine::ready::BootedInterpreter;
 use crate::api::journal::Journal;
+use crate::api::permissions::Permissions;
 use crate::api::policy::Policy;
+use crate::api::replay::Replay;
 use crate::api::stream::RunStream;
 use crate::data::determinism::{Clocks, Determinism};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Execution;
 use crate::data::stdin::Stdin;
+use crate::data::value::Value;
 use crate::data::version::program;
+use crate::fs::MountTable;
 use crate::host::SessionHost;
 use crate::host::journal::{
-    Begin, CommandKind, CommandRecord, Ending, JournalHost, NextCommand, Replay, Stopped,
+    Begin, CommandKind, CommandRecord, Ending, JournalHost, NextCommand, Replay as Replayed, Stopped, Until,
     difference,
 };
 use crate::host::pipe::{PipeWriter, pipe};
 use crate::host::saved::{SavedFile, SavedState, SavedWriter};
+use crate::packages::SITE_PACKAGES;
 use crate::protocol::codec;
 use crate::protocol::{Command, Message, StartCommand};
 use crate::support::clock;
@@ -67,7 +72,7 @@ impl Session {
         let slot = engine.take_slot()?;
         let id = next_id();
         let path = journal.path().to_owned();
-        let replay = on_a_thread(move || Replay::open(&path, true)).await?;
+        let replay = on_a_thread(move || Replayed::open(&path, true, Until::End)).await?;
         let engine = for_journal(engine, &policy, replay.begin(), journal.path()).await?;
         let (host, is_saved) = host(id, &engine, &policy, &replay).await?;
         let begin = replay.begin().clone();
@@ -99,6 +104,38 @@ impl Session {
         }
         let first = Frame::repeated(kind, own, ending);
         let session = Self::with_journal(id, &engine, &policy, host, resumed, first).await?;
+        session.shared.replay().await?;
+        Ok(session.in_slot(slot))
+    }
+
+    /// Makes the session of a journal, up to its last run, to look back at it: nothing of the host
+    /// is touched.
+    pub(crate) async fn look_back(
+        engine: Engine,
+        policy: Arc<Policy>,
+        replay: Replay,
+    ) -> Result<Self, Error> {
+        let slot = engine.take_slot()?;
+        let id = next_id();
+        let (path, until) = (replay.path().to_owned(), replay.until());
+        let replayed = on_a_thread(move || Replayed::open(&path, false, until)).await?;
+        let engine = for_journal(engine, &policy, replayed.begin(), replay.path()).await?;
+        let mut mounts = MountTable::default();
+        for guest in replayed.begin().mounts.iter().filter(|guest| *guest != SITE_PACKAGES) {
+            mounts.add_absent(guest);
+        }
+        let permissions = Permissions { mounts, ..Permissions::none() };
+        let policy = Arc::new(Policy { permissions, ..policy.without_access() });
+        let (host, _) = host(id, &engine, &policy, &replayed).await?;
+        let journal = JournalHost::look_back(Arc::clone(&host), replayed, replay.tracer());
+        let Some(NextCommand { command, ending, .. }) = journal.next_command()? else {
+            return Err(refused(replay.path(), "the session was killed before it began"));
+        };
+        if !matches!(command.kind, CommandKind::Start | CommandKind::Resume) {
+            return Err(refused(replay.path(), "its first command does not begin a session"));
+        }
+        let first = Frame::repeated(command.kind, command.frame, ending);
+        let session = Self::with_journal(id, &engine, &policy, host, journal, first).await?;
         session.shared.replay().await?;
         Ok(session.in_slot(slot))
     }
@@ -197,7 +234,20 @@ impl Session {
         self.shared.go_on(Stdin::empty(), None).await
     }
 
-    /// The same, and streams the output.
+    /// Binds the local variables of the function in which the run was stopped that this session
+    /// [looks back](crate::Sandbox::replay) at, so that code that is run then has them at hand.
+    /// Returns where that is; `None` if no run was stopped.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn bind_locals(&mut self) -> Result<Option<StoppedAt>, Error> {
+        let report = self.shared.quick(Command::BindLocals).await?;
+        completed(&report, "the guest could not bind the variables")?;
+        Ok(report.value.filter(|_| report.flag).and_then(StoppedAt::read))
+    }
+
+    /// The same as [`go_on`](Self::go_on), and streams the output.
     ///
     /// # Errors
     ///
@@ -212,6 +262,31 @@ impl Session {
             })
         };
         RunStream::new(reader, Box::pin(run))
+    }
+}
+
+/// Where a run was stopped that is looked back at, as the guest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoppedAt {
+    /// The name of the function, `<module>` for code outside of functions.
+    pub function: String,
+    /// The line in its file or cell, counted from 1.
+    pub line: u64,
+    /// The names of its local variables, sorted; none outside of functions.
+    pub names: Vec<String>,
+}
+
+impl StoppedAt {
+    fn read(value: Value) -> Option<Self> {
+        let Value::List(parts) = value else { return None };
+        let [function, line, names] = parts.try_into().ok()?;
+        let names = names.as_list()?.iter().filter_map(Value::as_str).map(str::to_owned);
+        Some(Self {
+            function: function.as_str()?.to_owned(),
+            line: u64::try_from(line.as_i64()?).ok()?,
+            names: names.collect(),
+        })
     }
 }
 
@@ -407,7 +482,7 @@ async fn host(
     id: u64,
     engine: &Engine,
     policy: &Arc<Policy>,
-    replay: &Replay,
+    replay: &Replayed,
 ) -> Result<(Arc<SessionHost>, bool), Error> {
     let Some((file, start, end)) = replay.saved() else {
         return Ok((Arc::new(SessionHost::new(config(id, engine, policy))), false));

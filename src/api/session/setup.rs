@@ -53,6 +53,7 @@ impl Effect {
             | Command::End
             | Command::Save { .. }
             | Command::Resume { .. }
+            | Command::BindLocals
             | Command::Run(_) => Self::Any,
         }
     }

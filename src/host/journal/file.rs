@@ -74,6 +74,11 @@ impl Appender {
         Self { file, path: path.to_owned(), sync, buffer: Vec::new(), length, limit }
     }
 
+    /// Returns `true` if it waits for the device.
+    pub(super) fn syncs(&self) -> bool {
+        self.sync == JournalSync::Always
+    }
+
     /// Appends a record. Returns where it is.
     pub(super) fn append(&mut self, record: &Record) -> Result<u64, String> {
         let place = self.length;

@@ -12,6 +12,7 @@
 mod file;
 mod record;
 mod replay;
+mod trace;
 
 
 use std::collections::{HashMap, HashSet};
@@ -23,13 +24,16 @@ pub use self::file::JournalSync;
 use self::file::{Appender, refused};
 pub(crate) use self::record::{Begin, CommandKind, CommandRecord, Ending, Stopped};
 use self::record::{Digest, Record, Reply};
-pub(crate) use self::replay::{NextCommand, Replay};
+pub(crate) use self::replay::{NextCommand, Replay, Until};
+pub(crate) use self::trace::Tracer;
+pub use self::trace::{Traced, TracedWhat};
 use self::replay::Request;
 use crate::data::error::{Error, ErrorKind};
 use crate::data::tool::ToolError;
 use crate::fs::{FileError, Place};
 use crate::host::SessionHost;
 use crate::host::exchanges::is_safe;
+use crate::host::saved::SavedPackage;
 use crate::host::stop::RunStopper;
 use crate::data::value::marshal;
 use crate::protocol::codec::{self, CommandFrame};
@@ -65,6 +69,8 @@ pub(crate) struct JournalHost {
     /// Where answers go that a replay gives. Weak, because the isolate itself holds the host.
     answers: OnceLock<Weak<dyn Fn(Message) + Send + Sync>>,
     stopper: OnceLock<Weak<RunStopper>>,
+    /// Is told of what a session that is looked back at asks for and gets.
+    tracer: Option<Tracer>,
 }
 
 struct State {
@@ -76,8 +82,9 @@ struct State {
     began: Instant,
     /// How many requests were passed on since the last record.
     passed: u64,
-    /// The calls whose answers are not recorded, because a replay makes them again.
-    passed_calls: HashSet<u32>,
+    /// The calls that may load packages, and how many packages the session has.
+    imports: HashSet<u32>,
+    packages: usize,
     /// Where the bytes of files are recorded.
     reads: HashMap<Digest, u64>,
     /// Why the session cannot go on.
@@ -86,6 +93,8 @@ struct State {
     was_interrupted: bool,
     /// How the command that is replayed was stopped.
     stopped: Option<Stopped>,
+    /// Whether a session that is looked back at has come to where its journal ends.
+    is_over: bool,
     /// The last run of the journal, until it goes on.
     waiting: Option<NextCommand>,
 }
@@ -129,8 +138,12 @@ impl JournalHost {
     }
 
     /// Replays a journal and leaves it as it is.
-    pub(crate) fn look_back(host: Arc<SessionHost>, replay: Replay) -> Self {
-        Self::new(host, Mode::LooksBack, Some(replay), None)
+    pub(crate) fn look_back(
+        host: Arc<SessionHost>,
+        replay: Replay,
+        tracer: Option<Tracer>,
+    ) -> Self {
+        Self { tracer, ..Self::new(host, Mode::LooksBack, Some(replay), None) }
     }
 
     fn new(
@@ -145,11 +158,13 @@ impl JournalHost {
             appender,
             began: Instant::now(),
             passed: 0,
-            passed_calls: HashSet::new(),
+            imports: HashSet::new(),
+            packages: 0,
             reads: HashMap::new(),
             failure: None,
             was_interrupted: false,
             stopped: None,
+            is_over: false,
             waiting: None,
         };
         Self {
@@ -157,6 +172,7 @@ impl JournalHost {
             state: Mutex::new(state),
             answers: OnceLock::new(),
             stopper: OnceLock::new(),
+            tracer: None,
         }
     }
 
@@ -189,9 +205,11 @@ impl JournalHost {
         self.append(Record::Ended(ending), true)
     }
 
-    /// Records that the session's owner loads packages.
-    pub(crate) fn packages(&self, names: Vec<String>) -> Result<(), Error> {
-        self.append(Record::Packages(names), true)
+    /// Records the packages of the session, of which its owner has loaded some.
+    pub(crate) fn loaded(&self) -> Result<(), Error> {
+        let packages = self.host.packages().saved().1;
+        lock(&self.state).packages = packages.len();
+        self.append(Record::Loaded { call: None, packages }, true)
     }
 
     /// Records nothing any more.
@@ -243,6 +261,7 @@ impl JournalHost {
         let mut state = lock(&self.state);
         state.was_interrupted = false;
         state.stopped = None;
+        state.is_over = state.mode == Mode::LooksBack;
         // Requests may be left of a journal whose last command did not end.
         if state.replay.as_ref().is_some_and(Replay::is_done) {
             state.replay = None;
@@ -270,12 +289,18 @@ impl JournalHost {
     /// Records the answer to a call before the guest gets it.
     fn answered(&self, call: u32, answer: &[u8], is_refusal: bool) {
         let mut state = lock(&self.state);
-        if state.passed_calls.remove(&call) {
-            return;
+        let mut appended = Ok(0);
+        if state.imports.remove(&call) {
+            let packages = self.host.packages().saved().1;
+            if packages.len() != state.packages {
+                state.packages = packages.len();
+                appended = state.append(&Record::Loaded { call: Some(call), packages });
+            }
         }
         let milliseconds = state.milliseconds();
         let record = Record::Answered { call, milliseconds, is_refusal, answer: answer.to_vec() };
-        let appended = state.append(&record).and_then(|_| state.flush());
+        let appended =
+            appended.and_then(|_| state.append(&record)).and_then(|_| state.flush());
         drop(state);
         if let Err(reason) = appended {
             self.fail(reason);
@@ -312,7 +337,8 @@ impl JournalHost {
             HostRequest::CallTool { call, .. }
             | HostRequest::NetStart { call, .. }
             | HostRequest::NetSend { call, .. }
-            | HostRequest::NetRead { call, .. } => Kind::Call(*call),
+            | HostRequest::NetRead { call, .. }
+            | HostRequest::Import { call, .. } => Kind::Call(*call),
             HostRequest::File(request) => match self.host.files().place(request) {
                 Place::Tree => Kind::Passed,
                 Place::ReadWrite => Kind::AtOnce { has_effect: request.is_change() },
@@ -320,7 +346,6 @@ impl JournalHost {
                     Kind::AtOnce { has_effect: false }
                 }
             },
-            HostRequest::Import { .. } => Kind::Passed,
             _ => Kind::AtOnce { has_effect: false },
         }
     }
@@ -329,7 +354,7 @@ impl JournalHost {
     fn record(&self, request: HostRequest<'_>) -> HostReply {
         match self.kind(&request) {
             Kind::Passed => {
-                lock(&self.state).pass(&request);
+                lock(&self.state).passed += 1;
                 self.host.call(request)
             }
             Kind::Call(call) => {
@@ -337,8 +362,9 @@ impl JournalHost {
                     let mut state = lock(&self.state);
                     let milliseconds = state.milliseconds();
                     let digest = Digest::of(&request);
+                    let is_tool = matches!(request, HostRequest::CallTool { .. });
                     state
-                        .append(&Record::Asked { call, digest, milliseconds })
+                        .append(&Record::Asked { call, digest, milliseconds, is_tool })
                         .and_then(|_| state.flush())
                 };
                 match asked {
@@ -364,6 +390,9 @@ impl JournalHost {
 
     /// Has the host make a call. Its refusal is an answer like others.
     fn make_call(&self, call: u32, request: HostRequest<'_>) -> HostReply {
+        if matches!(request, HostRequest::Import { .. }) {
+            lock(&self.state).imports.insert(call);
+        }
         match self.host.call(request) {
             HostReply::Refused(class, message) => {
                 let error = ToolError::new(class, message).shortened();
@@ -378,8 +407,9 @@ impl JournalHost {
 
     /// Records a reply before the guest gets it.
     fn replied(&self, digest: Digest, has_effect: bool, reply: HostReply) -> HostReply {
-        let record = Record::Replied { digest, has_effect, reply: Reply::Host(reply) };
         let mut state = lock(&self.state);
+        let (milliseconds, reply) = (state.milliseconds(), Reply::Host(reply));
+        let record = Record::Replied { digest, has_effect, milliseconds, reply };
         let recorded = state.append(&record);
         let recorded = recorded.and_then(|_| if has_effect { state.flush() } else { Ok(()) });
         drop(state);
@@ -405,22 +435,33 @@ impl JournalHost {
         }))
     }
 
+    /// Tells who looks back of something that a session asks for or gets.
+    fn trace(&self, milliseconds: u64, what: impl FnOnce() -> Option<TracedWhat>) {
+        if let Some(tracer) = &self.tracer
+            && let Some(what) = what()
+        {
+            tracer(&Traced::new(milliseconds, what));
+        }
+    }
+
     /// Gives the guest what came of a request.
     fn replay(&self, request: HostRequest<'_>, recorded: Request) -> HostReply {
         match recorded {
             Request::Passed => match self.kind(&request) {
-                Kind::Passed => {
-                    if let HostRequest::Import { call, .. } = request {
-                        lock(&self.state).passed_calls.insert(call);
-                    }
-                    self.host.call(request)
-                }
+                Kind::Passed => self.host.call(request),
                 _ => self.diverged(&request),
             },
-            Request::Asked { call, digest } if digest == Digest::of(&request) => {
-                self.replay_call(call, request)
+            Request::Asked { digest, milliseconds } if digest == Digest::of(&request) => {
+                self.trace(milliseconds, || trace::of_request(&request, None));
+                match self.kind(&request) {
+                    Kind::Call(call) => self.replay_call(call, request),
+                    _ => self.diverged(&request),
+                }
             }
-            Request::Replied(digest, Reply::Host(reply)) if digest == Digest::of(&request) => {
+            Request::Replied { digest, milliseconds, reply: Reply::Host(reply) }
+                if digest == Digest::of(&request) =>
+            {
+                self.trace(milliseconds, || trace::of_request(&request, Some(&reply)));
                 self.host.follow(&request, &reply);
                 // A worker would wait for an interrupt that does not come.
                 match reply {
@@ -450,18 +491,24 @@ impl JournalHost {
     /// Gives the guest the answer to a call that was made before. Without one, the call is made
     /// again if that does no harm.
     fn replay_call(&self, call: u32, request: HostRequest<'_>) -> HostReply {
-        let answer = {
+        let recorded = {
             let state = lock(&self.state);
-            match state.replay.as_ref().map(|replay| replay.answer(call)) {
-                Some(Ok(answer)) => answer,
-                Some(Err(reason)) => {
-                    drop(state);
-                    return self.failed(reason);
-                }
-                None => None,
-            }
+            let replay = state.replay.as_ref();
+            let answer = replay.map_or(Ok(None), |replay| replay.answer(call));
+            let loaded = replay.map_or(Ok(None), |replay| replay.loaded(call));
+            answer.and_then(|answer| Ok((answer, loaded?)))
         };
-        if let Some((answer, is_refusal)) = answer {
+        let (answer, loaded) = match recorded {
+            Ok(recorded) => recorded,
+            Err(reason) => return self.failed(reason),
+        };
+        if let Some((answer, is_refusal, milliseconds)) = answer {
+            self.trace(milliseconds, || Some(trace::of_answer(call, &answer)));
+            if let Some(packages) = loaded
+                && let Err(error) = self.load_again(&packages)
+            {
+                return self.failed(error.to_string());
+            }
             let permitted =
                 if is_refusal { Ok(()) } else { self.host.permit_again(call, &request) };
             if let Err(reason) = permitted {
@@ -472,8 +519,7 @@ impl JournalHost {
             return HostReply::Done;
         }
         if lock(&self.state).mode == Mode::LooksBack {
-            // It was not answered, and is not now.
-            return HostReply::Done;
+            return self.beyond(&request);
         }
         if self.may_ask_again(&request) {
             return self.make_call(call, request);
@@ -495,6 +541,23 @@ impl JournalHost {
         HostReply::Done
     }
 
+    /// Loads the packages that the guest had loaded, if they are allowed. Looking back needs no
+    /// permission of its own.
+    fn load_again(&self, packages: &[SavedPackage]) -> Result<(), Error> {
+        let mode = {
+            let mut state = lock(&self.state);
+            state.packages = packages.len();
+            state.mode
+        };
+        match mode {
+            Mode::GoesOn => {
+                let preloaded = self.host.packages().saved().0;
+                self.host.packages().restore(&preloaded, packages)
+            }
+            Mode::LooksBack => self.host.packages().load_exactly(packages),
+        }
+    }
+
     /// Returns `true` if a call that was under way may be made again.
     fn may_ask_again(&self, request: &HostRequest<'_>) -> bool {
         match request {
@@ -505,6 +568,7 @@ impl JournalHost {
             },
             // The exchange is lost, which its answer says.
             HostRequest::NetSend { .. } | HostRequest::NetRead { .. } => true,
+            HostRequest::Import { .. } => true,
             _ => false,
         }
     }
@@ -537,14 +601,6 @@ impl State {
         }
     }
 
-    /// Counts a request that a replay makes again.
-    fn pass(&mut self, request: &HostRequest<'_>) {
-        self.passed += 1;
-        if let HostRequest::Import { call, .. } = request {
-            self.passed_calls.insert(*call);
-        }
-    }
-
     fn milliseconds(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -559,6 +615,7 @@ impl Host for JournalHost {
                 appended.map_or_else(|reason| self.failed(reason), |_| HostReply::Done)
             }
             HostRequest::Order => self.order(),
+            HostRequest::IsLookedBack if lock(&self.state).is_over => HostReply::Done,
             HostRequest::Diverged(what) => {
                 let reason = self.diverge(&lock(&self.state), what);
                 self.failed(reason)
@@ -577,14 +634,16 @@ impl Host for JournalHost {
             request => match self.next_request() {
                 Some(Ok(recorded)) => self.replay(request, recorded),
                 Some(Err(reason)) => self.failed(reason),
-                None if lock(&self.state).mode == Mode::LooksBack => beyond(&request),
+                None if lock(&self.state).mode == Mode::LooksBack => self.beyond(&request),
                 None => self.record(request),
             },
         }
     }
 
     fn may_wait(&self, request: &HostRequest<'_>) -> bool {
-        self.host.may_wait(request)
+        // The disk may take its time.
+        let may_sync = || lock(&self.state).appender.as_ref().is_some_and(Appender::syncs);
+        self.host.may_wait(request) || request.is_recorded() && may_sync()
     }
 
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
@@ -597,9 +656,14 @@ impl Host for JournalHost {
                 self.host.read_file(file, offset, into)
             }
             Some(Ok(Request::Passed)) if is_passed => self.host.read_file(file, offset, into),
-            None if lock(&self.state).mode == Mode::LooksBack => Err(FileError::Io),
+            None if lock(&self.state).mode == Mode::LooksBack => {
+                self.end_look_back();
+                Err(FileError::Io)
+            }
             None => self.record_read(digest, (file, offset), into),
-            Some(Ok(Request::Replied(recorded, Reply::Read(read)))) if recorded == digest => {
+            Some(Ok(Request::Replied { digest: recorded, reply: Reply::Read(read), .. }))
+                if recorded == digest =>
+            {
                 let bytes = read?;
                 let target = into.get_mut(..bytes.len()).ok_or(FileError::Io)?;
                 target.copy_from_slice(&bytes);
@@ -624,6 +688,28 @@ impl Host for JournalHost {
 }
 
 impl JournalHost {
+    /// Ends a run that is looked back at, which asks for more than was recorded. What is run then
+    /// gets nothing of the host.
+    fn beyond(&self, request: &HostRequest<'_>) -> HostReply {
+        if !self.end_look_back() {
+            return beyond(request);
+        }
+        match self.kind(request) {
+            // It waits until it is interrupted.
+            Kind::Call(_) => HostReply::Done,
+            _ => beyond(request),
+        }
+    }
+
+    /// Interrupts the run that is looked back at, once. Returns `true` if it has.
+    fn end_look_back(&self) -> bool {
+        let was_over = std::mem::replace(&mut lock(&self.state).is_over, true);
+        if let (false, Some(stopper)) = (was_over, self.stopper.get().and_then(Weak::upgrade)) {
+            stopper.interrupt();
+        }
+        !was_over
+    }
+
     /// Returns what happens next in a replay.
     fn order(&self) -> HostReply {
         let mut state = lock(&self.state);
@@ -675,7 +761,9 @@ impl JournalHost {
             (_, Ok(_)) => Reply::Read(Ok(serde_bytes::ByteBuf::from(bytes))),
             (_, Err(error)) => Reply::Read(Err(*error)),
         };
-        let recorded = state.append(&Record::Replied { digest, has_effect: false, reply });
+        let milliseconds = state.milliseconds();
+        let recorded =
+            state.append(&Record::Replied { digest, has_effect: false, milliseconds, reply });
         match recorded {
             Ok(at) => {
                 if let (Some(of_bytes), None) = (of_bytes, known)

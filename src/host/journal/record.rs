@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::execution::{LimitKind, MemoryKind, Termination};
 use crate::fs::FileError;
+use crate::host::saved::SavedPackage;
 use crate::protocol::{HostReply, HostRequest};
 
 /// The digest of what the guest has asked.
@@ -58,7 +59,13 @@ pub(crate) enum Record {
     /// Events, appended to each other.
     Happened(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The guest made a call that is answered later.
-    Asked { call: u32, digest: Digest, milliseconds: u64 },
+    Asked {
+        call: u32,
+        digest: Digest,
+        milliseconds: u64,
+        /// Whether it is a call of a tool.
+        is_tool: bool,
+    },
     /// Its answer.
     Answered {
         call: u32,
@@ -72,11 +79,24 @@ pub(crate) enum Record {
     Effect(Digest),
     /// What came of a request that is answered at once. `has_effect` if it is that of the last
     /// [`Effect`](Self::Effect).
-    Replied { digest: Digest, has_effect: bool, reply: Reply },
+    Replied { digest: Digest, has_effect: bool, milliseconds: u64, reply: Reply },
     /// The guest made so many requests that a replay makes again.
     Passed(u64),
-    /// The session's owner has loaded these packages, each `NAME==VERSION`.
-    Packages(Vec<String>),
+    /// The session has these packages, as of the answer to this call, or because its owner has
+    /// loaded some.
+    Loaded { call: Option<u32>, packages: Vec<SavedPackage> },
+}
+
+impl Record {
+    /// Returns the time of the record since the session began, if it has one.
+    pub(super) fn milliseconds(&self) -> Option<u64> {
+        match self {
+            Self::Asked { milliseconds, .. }
+            | Self::Answered { milliseconds, .. }
+            | Self::Replied { milliseconds, .. } => Some(*milliseconds),
+            _ => None,
+        }
+    }
 }
 
 /// How a recorded session began.

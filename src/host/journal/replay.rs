@@ -7,6 +7,7 @@ use std::path::Path;
 use super::file::{JournalFile, refused};
 use super::record::{Begin, CommandRecord, Digest, Ending, Record, Reply};
 use crate::data::error::Error;
+use crate::host::saved::SavedPackage;
 use crate::protocol::happened::{Event, Script};
 
 /// How much of the events is handed out at once, in bytes.
@@ -30,6 +31,8 @@ pub(crate) struct Replay {
     passed: u64,
     /// Where the answers to calls are.
     answers: HashMap<u32, u64>,
+    /// Where the packages are that calls have loaded.
+    loaded: HashMap<u32, u64>,
     /// How many commands there are, and how many were replayed.
     command_count: u64,
     commands_done: u64,
@@ -44,26 +47,36 @@ pub(crate) struct NextCommand {
     pub(crate) command: CommandRecord,
     /// How it ended, if it did.
     pub(crate) ending: Option<Ending>,
-    /// The packages that the session's owner has loaded before it.
-    pub(crate) packages: Vec<String>,
+    /// The packages of the session, if its owner has loaded some before it.
+    pub(crate) packages: Vec<SavedPackage>,
     pub(crate) is_last: bool,
+}
+
+/// How far a journal is replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    End,
+    /// Until the call of a tool of this number, counted from 1.
+    Call(u64),
+    /// Until so many milliseconds after the session began.
+    Milliseconds(u64),
 }
 
 /// A request of the guest as it was recorded.
 pub(super) enum Request {
     /// It was answered at once.
-    Replied(Digest, Reply),
+    Replied { digest: Digest, milliseconds: u64, reply: Reply },
     /// It was about to change a file, and this came of it, if that is known.
     Effect(Digest, Option<(Digest, Reply)>),
     /// It was a call.
-    Asked { call: u32, digest: Digest },
+    Asked { digest: Digest, milliseconds: u64 },
     /// A replay makes it again.
     Passed,
 }
 
 impl Replay {
     /// Opens a journal; to go on with it, alone. All of it is checked.
-    pub(crate) fn open(path: &Path, goes_on: bool) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, goes_on: bool, until: Until) -> Result<Self, Error> {
         let file = JournalFile::open(path, goes_on)?;
         let refused = |reason: String| refused(path, &reason);
         let first = file.record(JournalFile::start()).map_err(refused)?;
@@ -86,18 +99,29 @@ impl Replay {
             done: 0,
             passed: 0,
             answers: HashMap::new(),
+            loaded: HashMap::new(),
             command_count: 0,
             commands_done: 0,
             was_interrupted: false,
             has_told_all: false,
         };
-        replay.index().map_err(refused)?;
+        replay.index(until).map_err(refused)?;
         Ok(replay)
     }
 
-    /// Reads all records once.
-    fn index(&mut self) -> Result<(), String> {
+    /// Reads all records once, as far as the journal is replayed.
+    fn index(&mut self, until: Until) -> Result<(), String> {
+        let mut tool_calls = 0;
         while let Some(found) = self.file.record(self.end)? {
+            tool_calls += u64::from(matches!(found.record, Record::Asked { is_tool: true, .. }));
+            let is_over = match until {
+                Until::End => false,
+                Until::Call(call) => tool_calls >= call.max(1),
+                Until::Milliseconds(until) => found.record.milliseconds() >= Some(until),
+            };
+            if is_over {
+                return Ok(());
+            }
             match found.record {
                 Record::Begin { .. } => return Err("it begins twice".to_owned()),
                 Record::Command(_) => {
@@ -119,7 +143,10 @@ impl Replay {
                     let total = self.total.checked_add(count);
                     self.total = total.ok_or("it has too many requests")?;
                 }
-                Record::Packages(_) => {}
+                Record::Loaded { call: Some(call), .. } => {
+                    self.loaded.insert(call, self.end);
+                }
+                Record::Loaded { call: None, .. } => {}
             }
             self.end = found.end;
         }
@@ -169,7 +196,7 @@ impl Replay {
         let mut ending = None;
         while let Some(found) = self.next(self.commands)? {
             match (found.record, &command) {
-                (Record::Packages(names), None) => packages.extend(names),
+                (Record::Loaded { call: None, packages: now }, None) => packages = now,
                 (Record::Command(next), None) => command = Some(next),
                 (Record::Ended(end), Some(_)) => {
                     self.commands = found.end;
@@ -177,7 +204,7 @@ impl Replay {
                     break;
                 }
                 // The one before has no end.
-                (Record::Command(_) | Record::Packages(_), Some(_)) => break,
+                (Record::Command(_) | Record::Loaded { call: None, .. }, Some(_)) => break,
                 _ => {}
             }
             self.commands = found.end;
@@ -231,9 +258,12 @@ impl Replay {
                     self.passed = count - 1;
                     return Ok(Request::Passed);
                 }
-                Record::Asked { call, digest, .. } => return Ok(Request::Asked { call, digest }),
-                Record::Replied { digest, reply, has_effect: false } => {
-                    return Ok(Request::Replied(digest, self.whole(reply)?));
+                Record::Asked { digest, milliseconds, .. } => {
+                    return Ok(Request::Asked { digest, milliseconds });
+                }
+                Record::Replied { digest, milliseconds, reply, has_effect: false } => {
+                    let reply = self.whole(reply)?;
+                    return Ok(Request::Replied { digest, milliseconds, reply });
                 }
                 Record::Effect(digest) => {
                     let reply = self.reply_to_effect()?;
@@ -250,7 +280,7 @@ impl Replay {
     fn reply_to_effect(&mut self) -> Result<Option<(Digest, Reply)>, String> {
         while let Some(found) = self.next(self.requests)? {
             match found.record {
-                Record::Replied { digest, reply, has_effect: true } => {
+                Record::Replied { digest, reply, has_effect: true, .. } => {
                     self.requests = found.end;
                     return Ok(Some((digest, reply)));
                 }
@@ -271,11 +301,23 @@ impl Replay {
         }
     }
 
-    /// Returns the answer to a call, if there is one, and whether it is the host's refusal.
-    pub(super) fn answer(&self, call: u32) -> Result<Option<(Vec<u8>, bool)>, String> {
+    /// Returns the packages of the session as of the answer to a call, if that has loaded some.
+    pub(super) fn loaded(&self, call: u32) -> Result<Option<Vec<SavedPackage>>, String> {
+        let Some(at) = self.loaded.get(&call) else { return Ok(None) };
+        match self.next(*at)?.map(|found| found.record) {
+            Some(Record::Loaded { packages, .. }) => Ok(Some(packages)),
+            _ => Err(format!("there are no packages at byte {at}")),
+        }
+    }
+
+    /// Returns the answer to a call, if there is one, whether it is the host's refusal, and when it
+    /// was given.
+    pub(super) fn answer(&self, call: u32) -> Result<Option<(Vec<u8>, bool, u64)>, String> {
         let Some(at) = self.answers.get(&call) else { return Ok(None) };
         match self.next(*at)?.map(|found| found.record) {
-            Some(Record::Answered { answer, is_refusal, .. }) => Ok(Some((answer, is_refusal))),
+            Some(Record::Answered { answer, is_refusal, milliseconds, .. }) => {
+                Ok(Some((answer, is_refusal, milliseconds)))
+            }
             _ => Err(format!("there is no answer at byte {at}")),
         }
     }

@@ -2,7 +2,7 @@
 //! that a session is restored into decides anew. It is read as hostile, because anyone may have
 //! written the file: the lists are counted before they are read.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::counted::{Counted, within, within_bytes};
 use crate::data::error::Error;
@@ -41,7 +41,7 @@ pub(crate) struct SavedState {
 }
 
 /// A package of a saved session.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SavedPackage {
     pub(crate) name: String,
     pub(crate) version: String,

@@ -9,6 +9,7 @@ use super::OpError;
 use crate::isolate::order::Order;
 use crate::isolate::state::State;
 use crate::protocol::codec::CommandFrame;
+use crate::protocol::{HostReply, HostRequest};
 use crate::support::watchdog;
 
 /// Reports of this many bytes go to the host at once. A shorter one costs less as a part of the
@@ -75,6 +76,13 @@ pub(crate) fn op_isolet_interrupted(state: &mut OpState) -> bool {
         Some(recording) => recording.take_interrupt(control),
         None => control.take_interrupt(),
     }
+}
+
+/// Returns `true` if the session is only looked back at, so that nothing is to come after a run that
+/// was stopped.
+#[op2(fast)]
+pub(crate) fn op_isolet_looked_back(state: &OpState) -> bool {
+    matches!(state.borrow::<State>().host.call(HostRequest::IsLookedBack), HostReply::Done)
 }
 
 /// The longest time until an alarm.

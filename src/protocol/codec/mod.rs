@@ -111,6 +111,7 @@ pub(crate) fn encode(command: Command) -> Vec<u8> {
             ("get", vec![("name", name.into()), ("max_value", size(max_value_bytes))])
         }
         Command::Variables => ("variables", vec![]),
+        Command::BindLocals => ("bind_locals", vec![]),
         Command::Delete(name) => ("delete", vec![("name", name.into())]),
         Command::Define(functions) => ("define", definitions(functions)),
         Command::Run(run) => ("run", run_fields(run, &mut texts)),

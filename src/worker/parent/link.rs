@@ -360,6 +360,7 @@ fn is_brief(request: &HostRequest<'_>) -> bool {
     match request {
         HostRequest::Write(_, bytes) | HostRequest::Display(bytes) => bytes.len() <= BRIEF_BYTES,
         HostRequest::CallTool { arguments, .. } => arguments.len() <= BRIEF_BYTES,
+        HostRequest::Happened(events) => events.len() <= BRIEF_BYTES,
         // Each session begins with a request for the mount points.
         HostRequest::CancelCall(_)
         | HostRequest::FileWritten { .. }

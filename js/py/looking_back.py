@@ -1,0 +1,47 @@
+"""Keeps where a run has stopped that is looked back at, so that its variables can be seen."""
+
+import sys
+
+from _isolet_errors import GLUE
+from _isolet_values import encodable
+
+is_looked_back = None  # asks the host; None in a session that is not recorded
+stopped = None  # the frame at which the run has stopped
+
+
+def begin(ask):
+    """Has `ask` say, in a recorded session, whether it is looked back at."""
+    global is_looked_back
+    is_looked_back = ask
+
+
+def keep(error):
+    """Keeps where an interrupt has stopped the run. Returns whether that is looked back at."""
+    global stopped
+    if is_looked_back is None or not isinstance(error, KeyboardInterrupt) or not is_looked_back():
+        return False
+    sys.last_exc = sys.last_value = error
+    sys.last_type, sys.last_traceback = type(error), error.__traceback__
+    trace = error.__traceback__
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(GLUE):
+            stopped = trace
+        trace = trace.tb_next
+    return True
+
+
+def bind_locals(namespace):
+    """Gives the namespace the variables of the function in which the run has stopped."""
+    if stopped is None:
+        return {"flag": False}
+    frame = stopped.tb_frame
+    names = []
+    if frame.f_locals is not namespace:
+        for name, value in frame.f_locals.items():
+            if not name.startswith("."):
+                namespace[name] = value
+                names.append(encodable(name))
+    return {
+        "flag": True,
+        "value": [encodable(frame.f_code.co_qualname), stopped.tb_lineno, sorted(names)],
+    }
