@@ -380,6 +380,12 @@ impl Session {
         block_on(self.0.go_on())
     }
 
+    /// Returns `true` if [`go_on`](Self::go_on) has a run to run.
+    #[must_use]
+    pub fn has_run_to_go_on(&self) -> bool {
+        self.0.has_run_to_go_on()
+    }
+
     /// Binds the variables of the function in which the run was stopped, as
     /// [`Session::bind_locals`](crate::Session::bind_locals) does.
     ///

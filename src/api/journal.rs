@@ -68,6 +68,12 @@ impl From<&Path> for Journal {
     }
 }
 
+impl From<&PathBuf> for Journal {
+    fn from(path: &PathBuf) -> Self {
+        Self::at(path)
+    }
+}
+
 impl From<&str> for Journal {
     fn from(path: &str) -> Self {
         Self::at(path)

@@ -99,12 +99,7 @@ impl FileSystem {
                 Source::Host(mount) => volume(mount, number, inodes, &limits),
                 Source::Absent => (Arc::new(AbsentVolume), None),
             };
-            Mounted {
-                guest: entry.guest.clone(),
-                place: Place::of(&entry.source),
-                volume,
-                overlay,
-            }
+            Mounted { guest: entry.guest.clone(), place: Place::of(&entry.source), volume, overlay }
         });
         let mounts = mounts.collect();
         let (handles, gate) = (Handles::new(limits.open_files), open_gate());

@@ -31,7 +31,9 @@ use crate::data::stdin::{Input, InputPump, Stdin};
 use crate::data::tool::ToolError;
 use crate::data::value::Value;
 use crate::data::written_file::WrittenFile;
-use crate::fs::{FileError, FileEvent, FileLimits, FileReply, FileSystem, Identity, MountTable, SavedLimits};
+use crate::fs::{
+    FileError, FileEvent, FileLimits, FileReply, FileSystem, Identity, MountTable, SavedLimits,
+};
 use crate::host::audit::{Access, AuditLog, Auditor};
 use crate::host::pipe::PipeWriter;
 use crate::host::tools::{ModuleSet, ToolHost};
@@ -439,7 +441,9 @@ impl Host for SessionHost {
             }
             // Without a journal nobody asks for them.
             HostRequest::Happened(_) | HostRequest::Diverged(_) => HostReply::Done,
-            HostRequest::Order | HostRequest::IsLookedBack => HostReply::Failed("the session is not recorded".to_owned()),
+            HostRequest::Order | HostRequest::IsLookedBack => {
+                HostReply::Failed("the session is not recorded".to_owned())
+            }
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),
             HostRequest::Saved(piece) => {
                 match self.saving.write(piece, &self.saved_limits, || self.saved()) {

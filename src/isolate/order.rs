@@ -87,7 +87,16 @@ impl Order {
     /// Begins with the clocks at `now` and `started` + `now`, in milliseconds.
     pub(crate) fn new(seed: u64, started: f64, now: f64) -> Self {
         let (entropy, expected) = (entropy(seed), BTreeMap::new());
-        Self { seed, entropy, now, started, alarm: None, expected, real_time: None, recording: None }
+        Self {
+            seed,
+            entropy,
+            now,
+            started,
+            alarm: None,
+            expected,
+            real_time: None,
+            recording: None,
+        }
     }
 
     /// Derives all further entropy from this seed, unless it is the one that there is.
@@ -363,7 +372,7 @@ impl RealTime {
 
     fn now(&self) -> f64 {
         let (instant, then) = self.anchor;
-        then + clock::since(instant)
+        (then + clock::since(instant)).round()
     }
 }
 

@@ -18,8 +18,8 @@ use super::module_cache::ModuleCache;
 use super::native_code::{Pending, SharedModules};
 use super::ops::memory::WasmMemory;
 use super::ops::wasm::refuse_compilation;
-use super::order::event_log::EventLog;
 use super::order::Next;
+use super::order::event_log::EventLog;
 use super::pending::PendingCalls;
 use super::platform;
 use super::relay::{Relay, Settled};
@@ -338,9 +338,7 @@ impl Isolate {
 
     /// Returns `true` while what happens in a recorded session was recorded before.
     fn is_replayed(&self) -> bool {
-        self.state(|state| {
-            state.recording().is_some_and(|recording| recording.is_replayed())
-        })
+        self.state(|state| state.recording().is_some_and(|recording| recording.is_replayed()))
     }
 
     /// Makes this isolate independent of the one that it was copied from.

@@ -44,10 +44,16 @@ pub(crate) struct Script {
 impl Event {
     /// Returns `true` if it is an interrupt of the run.
     pub(crate) fn is_interrupt(&self) -> bool {
-        matches!(
-            self,
-            Self::InterruptInWait | Self::Interrupt { .. } | Self::InterruptInPlace
-        )
+        matches!(self, Self::InterruptInWait | Self::Interrupt { .. } | Self::InterruptInPlace)
+    }
+
+    /// Returns where the clock stands from here on, in milliseconds since the session started, if
+    /// that is what happened.
+    pub(crate) fn time(&self) -> Option<f64> {
+        match self {
+            Self::Clock { now, .. } => Some(*now),
+            _ => None,
+        }
     }
 
     /// Appends it to others.
@@ -83,7 +89,9 @@ mod tests {
             Event::Interrupt { look: 1 << 40 },
         ];
         let mut bytes = Vec::new();
-        events.iter().for_each(|event| event.append_to(&mut bytes).unwrap());
+        for event in &events {
+            event.append_to(&mut bytes).unwrap();
+        }
         assert_eq!(Event::read_all(&bytes).unwrap(), events);
         assert!(Event::read_all(&bytes[..bytes.len() - 1]).is_err());
         assert!(Event::read_all(&[200]).is_err());

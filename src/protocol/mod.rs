@@ -559,12 +559,7 @@ pub(crate) trait Host: Send + Sync {
     /// Reads from an open file directly into the guest's memory. Returns the number of bytes read.
     fn read_file(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError>;
     /// The same, without a part that was read before it was asked for.
-    fn read_file_exactly(
-        &self,
-        file: u32,
-        offset: u64,
-        into: &mut [u8],
-    ) -> Result<u32, FileError> {
+    fn read_file_exactly(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         self.read_file(file, offset, into)
     }
     /// Offers a long report, in two parts, before the reply that it belongs to, so that it is not

@@ -24,6 +24,7 @@ mod first_start;
 mod guest_images;
 mod host_requests;
 mod isolation;
+mod journal;
 mod json;
 mod limit_lists;
 mod mcp;

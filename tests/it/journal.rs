@@ -152,7 +152,8 @@ async fn a_run_goes_on_from_wherever_its_process_has_ended() {
         went_on += 1;
         let seen = seen(&execution);
         // A tool that must not be called twice may have been under way.
-        let was_interrupted = matches!(&seen.2, Outcome::Raised(e) if e.type_name == "CallInterrupted");
+        let was_interrupted =
+            matches!(&seen.2, Outcome::Raised(e) if e.type_name == "CallInterrupted");
         assert!(was_interrupted || matches!(seen.2, Outcome::Completed(_)), "{nth}: {seen:?}");
         // Goes on once more, now to its end.
         let whole = std::fs::read(&to).unwrap();
@@ -181,7 +182,10 @@ async fn what_a_journal_has_is_replayed_without_its_tools_and_files() {
     let sink = Arc::clone(&traced);
     let replay = Replay::of(&path).on_trace(move |one| sink.lock().unwrap().push(one.to_string()));
     let mut session = bare.replay(replay).await.unwrap();
+    // The runs come one by one.
+    session.go_on().await.unwrap().unwrap();
     let again = session.go_on().await.unwrap().unwrap();
+    assert!(session.go_on().await.unwrap().is_none() && !session.has_run_to_go_on());
     assert_eq!(seen(&again), seen(&recorded));
     let traced = std::mem::take(&mut *traced.lock().unwrap());
     let of = |what: &str| traced.iter().filter(|one| one.contains(what)).count();
@@ -221,7 +225,10 @@ agent(300)";
     );
     let locals = session.bind_locals().await.unwrap().unwrap();
     assert_eq!(locals.function, "agent");
-    assert_eq!((locals.line, &*locals.names), (5, &["found", "step", "steps"].map(str::to_owned)[..]));
+    assert_eq!(
+        (locals.line, &*locals.names),
+        (5, &["found", "step", "steps"].map(str::to_owned)[..])
+    );
     let more = session.run("print(step, len(found), steps)").await.unwrap();
     assert_eq!(more.stdout(), "211 211 300\n", "{more:?}");
 }

@@ -14,6 +14,8 @@ mod notebook;
 mod packages;
 mod program;
 mod repl;
+mod replay;
+mod resume;
 mod run;
 mod serve;
 mod show;
@@ -54,6 +56,10 @@ struct Cli {
 enum Command {
     /// Run a script, notebook, module or directory
     Run(Box<run::RunArgs>),
+    /// Go on with a run that `run --record` has recorded, after its process has ended
+    Resume(Box<resume::ResumeArgs>),
+    /// Look back at a run that `run --record` has recorded
+    Replay(Box<replay::ReplayArgs>),
     /// Start an interactive prompt
     Repl(repl::ReplArgs),
     /// Start an interactive shell
@@ -126,6 +132,8 @@ fn command() -> ExitCode {
     let assets = cli.assets.as_deref();
     let is_json = match &cli.command {
         Command::Run(args) => args.json,
+        Command::Resume(args) => args.json,
+        Command::Replay(args) => args.json,
         Command::Packages(command) => command.is_json(),
         _ => false,
     };
@@ -136,6 +144,8 @@ fn command() -> ExitCode {
     }
     let result = match cli.command {
         Command::Run(args) => run::run(*args, assets, Cli::command()),
+        Command::Resume(args) => resume::resume(*args, assets),
+        Command::Replay(args) => replay::replay(*args, assets),
         Command::Repl(args) => repl::repl(&args, assets, Language::Python),
         Command::Sh(args) => repl::repl(&args, assets, Language::Shell),
         Command::Skill(command) => skill::skill(command, assets, Cli::command()),

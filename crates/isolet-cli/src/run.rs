@@ -73,6 +73,10 @@ pub(crate) struct RunArgs {
     /// and packages of this command's options
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+    /// Record the session to this file, which must not exist: if the process ends, `isolet resume`
+    /// goes on with it, and `isolet replay` looks back at it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
 }
@@ -93,6 +97,7 @@ impl RunArgs {
             files_dir: None,
             save: None,
             from: None,
+            record: None,
             policy,
         }
     }
@@ -114,10 +119,18 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
     let output_files = args.files_dir.as_deref().map(OutputFiles::open).transpose()?;
+    args.policy.is_recorded = args.record.is_some();
     let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
-    let mut session = match &args.from {
-        Some(file) => sandbox.blocking().restore(file)?,
-        None => sandbox.blocking().session()?,
+    let permissions = &args.policy.permissions;
+    let mut session = match (&args.from, &args.record) {
+        (Some(file), None) => sandbox.blocking().restore(file)?,
+        (Some(file), Some(journal)) => {
+            let mut session = sandbox.blocking().restore(file)?;
+            session.record(&**journal)?;
+            session
+        }
+        (None, Some(journal)) => sandbox.blocking().record(&**journal)?,
+        (None, None) => sandbox.blocking().session()?,
     };
     let save = args.save.as_deref();
     let interrupts = Interrupts::of(&session)?;
@@ -218,7 +231,10 @@ fn keep(
 
 /// Saves the session to the file, if one is named.
 fn save_to(file: Option<&Path>, session: &mut Session) -> Result<()> {
-    Ok(file.map_or(Ok(()), |file| session.save(file))?)
+    let Some(file) = file else { return Ok(()) };
+    // The journal is whole.
+    session.end_recording();
+    Ok(session.save(file)?)
 }
 
 /// Prints to standard error that the terminal did not show some pictures.

@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 pub use files::{FileEntry, Files};
 pub use interrupt_handle::InterruptHandle;
-pub use recorded::StoppedAt;
 use opening::{config, keeper, next_id};
+pub use recorded::StoppedAt;
 use seat::Seat;
 use shared::Shared;
 pub use state::SessionState;

@@ -23,14 +23,15 @@ use crate::api::stream::RunStream;
 use crate::data::determinism::{Clocks, Determinism};
 use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Execution;
+use crate::data::shown::shown;
 use crate::data::stdin::Stdin;
 use crate::data::value::Value;
 use crate::data::version::program;
 use crate::fs::MountTable;
 use crate::host::SessionHost;
 use crate::host::journal::{
-    Begin, CommandKind, CommandRecord, Ending, JournalHost, NextCommand, Replay as Replayed, Stopped, Until,
-    difference,
+    Begin, CommandKind, CommandRecord, Ending, JournalHost, NextCommand, Replay as Replayed,
+    Stopped, Until, difference,
 };
 use crate::host::pipe::{PipeWriter, pipe};
 use crate::host::saved::{SavedFile, SavedState, SavedWriter};
@@ -82,12 +83,15 @@ impl Session {
             return Err(refused(journal.path(), "the session was killed before it began"));
         };
         let (kind, own) = if is_saved {
-            (CommandKind::Resume, Command::Resume {
-                env: policy.env.clone(),
-                terminal: policy.terminal,
-                has_packages: host.packages().any_allowed(),
-                determinism: Some(determinism(&begin)),
-            })
+            (
+                CommandKind::Resume,
+                Command::Resume {
+                    env: policy.env.clone(),
+                    terminal: policy.terminal,
+                    has_packages: host.packages().any_allowed(),
+                    determinism: Some(determinism(&begin)),
+                },
+            )
         } else {
             (CommandKind::Start, Command::Start(start(&host, &policy, &begin)))
         };
@@ -151,8 +155,7 @@ impl Session {
     ) -> Result<Self, Error> {
         let interpreter = interpreter(engine, policy).await?;
         let journal = Arc::new(journal);
-        let (shared, isolation) =
-            Self::connected_by(id, policy, host, interpreter, Arc::clone(&journal));
+        let (shared, isolation) = Self::connected_by(id, policy, host, interpreter, &journal);
         let session = Self::of(shared, isolation, engine, policy);
         session.shared.begin_recorded(first).await?;
         Ok(session)
@@ -200,8 +203,7 @@ impl Session {
         let created = create(&host, journal, begin, saved).await;
         let created = Arc::new(created.map_err(Error::with_session_alive)?);
         let interpreter = interpreter(engine, policy).await.map_err(Error::with_session_alive)?;
-        let (shared, isolation) =
-            Self::connected_by(old.id, policy, host, interpreter, created);
+        let (shared, isolation) = Self::connected_by(old.id, policy, host, interpreter, &created);
         let first = Frame::first(CommandKind::Resume, codec::encode(command));
         shared.begin_recorded(first).await?;
         self.seat.give_to(&shared);
@@ -219,6 +221,9 @@ impl Session {
     /// Runs the last run of the journal that the session was [resumed](crate::Sandbox::resume)
     /// from: again as far as it is recorded, and from there on as it goes. Returns `None` if there
     /// is none, or this was called before. Until then the session does nothing else.
+    ///
+    /// Of a session that is [looked back](crate::Sandbox::replay) at, each call runs the next run,
+    /// and returns `None` after the last one.
     ///
     /// The output and the result are the whole run's.
     ///
@@ -245,6 +250,12 @@ impl Session {
         let report = self.shared.quick(Command::BindLocals).await?;
         completed(&report, "the guest could not bind the variables")?;
         Ok(report.value.filter(|_| report.flag).and_then(StoppedAt::read))
+    }
+
+    /// Returns `true` if [`go_on`](Self::go_on) has a run to run.
+    #[must_use]
+    pub fn has_run_to_go_on(&self) -> bool {
+        self.shared.journal.as_ref().is_some_and(|journal| journal.is_waiting())
     }
 
     /// The same as [`go_on`](Self::go_on), and streams the output.
@@ -320,7 +331,6 @@ impl Shared {
 
     /// Records a command that is about to begin.
     pub(super) fn begin_in_journal(
-        &self,
         journal: &JournalHost,
         frame: &Frame,
         run_time: Duration,
@@ -381,14 +391,14 @@ impl Shared {
         journal.end_command(Ending { was_interrupted, stopped })
     }
 
-    /// Replays the commands of a journal, except for its last run.
+    /// Replays the commands of a journal, up to a run that waits for its owner.
     async fn replay(self: &Arc<Self>) -> Result<(), Error> {
         let Some(journal) = &self.journal else { return Ok(()) };
         while let Some(next) = journal.next_command()? {
             if !next.packages.is_empty() {
                 self.load_again(next.packages.clone()).await?;
             }
-            if next.is_last && next.command.kind == CommandKind::Run {
+            if journal.waits_for_owner(&next) {
                 journal.wait_with(next);
                 return Ok(());
             }
@@ -398,7 +408,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Runs the last run of a journal.
+    /// Runs the run of a journal that has waited for its owner.
     async fn go_on(
         self: &Arc<Self>,
         stdin: Stdin,
@@ -407,7 +417,9 @@ impl Shared {
         let Some(journal) = &self.journal else { return Ok(None) };
         let Some(next) = journal.take_waiting() else { return Ok(None) };
         let execution = self.repeat_command(next, stdin, pipe).await?;
-        journal.end_replay();
+        if self.state() == SessionState::Ready {
+            self.replay().await?;
+        }
         Ok(Some(execution))
     }
 
@@ -454,7 +466,7 @@ async fn for_journal(
 ) -> Result<Engine, Error> {
     let own = program();
     if begin.program != own {
-        let found = crate::data::shown::shown(&begin.program);
+        let found = shown(&begin.program);
         return Err(refused(path, &format!("{found} has recorded it, and this is {own}")));
     }
     let engine = if policy.packages.bundle().is_some() {
@@ -464,11 +476,11 @@ async fn for_journal(
     };
     let own = engine.preload().described();
     if own != begin.preloaded {
-        let shown = |names: &[String]| match names {
+        let listed = |names: &[String]| match names {
             [] => "no packages".to_owned(),
-            names => crate::data::shown::shown(&names.join(", ")).to_string(),
+            names => shown(&names.join(", ")),
         };
-        let (found, own) = (shown(&begin.preloaded), shown(&own));
+        let (found, own) = (listed(&begin.preloaded), listed(&own));
         return Err(refused(
             path,
             &format!("it began from a memory image with {found}, and this engine's has {own}"),

@@ -209,7 +209,7 @@ impl Shared {
             Setup::note(&mut lock(&self.setup), frame.effect, &frame.message);
         }
         if let Some(journal) = &self.journal {
-            self.begin_in_journal(journal, &frame, run_time, &stdin)?;
+            Self::begin_in_journal(journal, &frame, run_time, &stdin)?;
         }
         let is_save = frame.saves_to.is_some();
         if let Some(to) = frame.saves_to.take() {

@@ -146,11 +146,10 @@ impl Drop for Appender {
 }
 
 fn header(body: &[u8]) -> Option<[u8; HEADER_BYTES]> {
-    let length = u32::try_from(body.len()).ok()?.to_le_bytes();
+    let length = u32::try_from(body.len()).ok()?;
     let digest = blake3::hash(body);
-    let [a, b, c, d] = length;
-    let [e, f, g, h] = *digest.as_bytes().first_chunk()?;
-    Some([a, b, c, d, e, f, g, h])
+    let digest = u32::from_le_bytes(*digest.as_bytes().first_chunk()?);
+    Some((u64::from(digest) << 32 | u64::from(length)).to_le_bytes())
 }
 
 /// A journal that is read, as long as it was when it was opened.
@@ -191,13 +190,13 @@ impl JournalFile {
             }
         }
         let mut magic = vec![0; MAGIC.len()];
-        let journal =
-            Self { file: Arc::new(file), path: path.to_owned(), length: found.len() };
+        let journal = Self { file: Arc::new(file), path: path.to_owned(), length: found.len() };
         if journal.read_at(&mut magic, 0).is_err() || !magic.starts_with(&MAGIC[..MAGIC_WORD]) {
             return Err(refused("it is no journal"));
         }
         if magic != MAGIC {
-            let shown = |magic: &[u8]| magic[MAGIC_WORD..].trim_ascii_end().escape_ascii().to_string();
+            let shown =
+                |magic: &[u8]| magic[MAGIC_WORD..].trim_ascii_end().escape_ascii().to_string();
             let (found, own) = (shown(&magic), shown(MAGIC));
             return Err(refused(&format!("its format is {found}, and this isolet reads {own}")));
         }

@@ -14,7 +14,6 @@ mod record;
 mod replay;
 mod trace;
 
-
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -24,18 +23,19 @@ pub use self::file::JournalSync;
 use self::file::{Appender, refused};
 pub(crate) use self::record::{Begin, CommandKind, CommandRecord, Ending, Stopped};
 use self::record::{Digest, Record, Reply};
+use self::replay::{EffectReply, Request};
 pub(crate) use self::replay::{NextCommand, Replay, Until};
 pub(crate) use self::trace::Tracer;
 pub use self::trace::{Traced, TracedWhat};
-use self::replay::Request;
 use crate::data::error::{Error, ErrorKind};
+use crate::data::shown::shown;
 use crate::data::tool::ToolError;
+use crate::data::value::marshal;
 use crate::fs::{FileError, Place};
 use crate::host::SessionHost;
 use crate::host::exchanges::is_safe;
 use crate::host::saved::SavedPackage;
 use crate::host::stop::RunStopper;
-use crate::data::value::marshal;
 use crate::protocol::codec::{self, CommandFrame};
 use crate::protocol::{Host, HostReply, HostRequest, Message, NetRequest, Outbox};
 use crate::support::lock::lock;
@@ -95,7 +95,9 @@ struct State {
     stopped: Option<Stopped>,
     /// Whether a session that is looked back at has come to where its journal ends.
     is_over: bool,
-    /// The last run of the journal, until it goes on.
+    /// Whether what it prints is left out, because it was not recorded.
+    is_silent: bool,
+    /// A run of the journal, until it goes on.
     waiting: Option<NextCommand>,
 }
 
@@ -165,6 +167,7 @@ impl JournalHost {
             was_interrupted: false,
             stopped: None,
             is_over: false,
+            is_silent: false,
             waiting: None,
         };
         Self {
@@ -197,19 +200,20 @@ impl JournalHost {
 
     /// Records a command that is about to begin.
     pub(crate) fn begin_command(&self, command: CommandRecord) -> Result<(), Error> {
-        self.append(Record::Command(command), true)
+        lock(&self.state).is_silent = false;
+        self.append(&Record::Command(command))
     }
 
     /// Records how the command has ended.
     pub(crate) fn end_command(&self, ending: Ending) -> Result<(), Error> {
-        self.append(Record::Ended(ending), true)
+        self.append(&Record::Ended(ending))
     }
 
     /// Records the packages of the session, of which its owner has loaded some.
     pub(crate) fn loaded(&self) -> Result<(), Error> {
         let packages = self.host.packages().saved().1;
         lock(&self.state).packages = packages.len();
-        self.append(Record::Loaded { call: None, packages }, true)
+        self.append(&Record::Loaded { call: None, packages })
     }
 
     /// Records nothing any more.
@@ -217,6 +221,10 @@ impl JournalHost {
         let mut state = lock(&self.state);
         let _ = state.flush();
         (state.appender, state.replay) = (None, None);
+    }
+
+    fn looks_back(&self) -> bool {
+        lock(&self.state).mode == Mode::LooksBack
     }
 
     /// Returns `true` if what happens is recorded.
@@ -231,16 +239,22 @@ impl JournalHost {
         replay.next_command().map_err(|reason| refused(replay.path(), &reason))
     }
 
-    /// Keeps the last run of the journal until it goes on.
-    pub(crate) fn wait_with(&self, last: NextCommand) {
-        lock(&self.state).waiting = Some(last);
+    /// Returns `true` if this is a run that goes on when its owner says so: the last one, or any
+    /// one that is looked back at.
+    pub(crate) fn waits_for_owner(&self, next: &NextCommand) -> bool {
+        next.is_last_run || self.looks_back() && next.command.kind == CommandKind::Run
+    }
+
+    /// Keeps a run of the journal until it goes on.
+    pub(crate) fn wait_with(&self, run: NextCommand) {
+        lock(&self.state).waiting = Some(run);
     }
 
     pub(crate) fn is_waiting(&self) -> bool {
         lock(&self.state).waiting.is_some()
     }
 
-    /// Returns the last run of the journal, which goes on.
+    /// Returns the run of the journal that goes on.
     pub(crate) fn take_waiting(&self) -> Option<NextCommand> {
         lock(&self.state).waiting.take()
     }
@@ -279,10 +293,10 @@ impl JournalHost {
         Some(Error::new(ErrorKind::Journal, reason))
     }
 
-    fn append(&self, record: Record, flushes: bool) -> Result<(), Error> {
+    fn append(&self, record: &Record) -> Result<(), Error> {
         let mut state = lock(&self.state);
-        let appended = state.append(&record);
-        let appended = appended.and_then(|_| if flushes { state.flush() } else { Ok(()) });
+        let appended = state.append(record);
+        let appended = appended.and_then(|_| state.flush());
         appended.map_err(|reason| Error::new(ErrorKind::Journal, reason))
     }
 
@@ -299,8 +313,7 @@ impl JournalHost {
         }
         let milliseconds = state.milliseconds();
         let record = Record::Answered { call, milliseconds, is_refusal, answer: answer.to_vec() };
-        let appended =
-            appended.and_then(|_| state.append(&record)).and_then(|_| state.flush());
+        let appended = appended.and_then(|_| state.append(&record)).and_then(|_| state.flush());
         drop(state);
         if let Err(reason) = appended {
             self.fail(reason);
@@ -323,7 +336,7 @@ impl JournalHost {
     }
 
     /// Ends a session that does something else than when it was recorded.
-    fn diverge(&self, state: &State, what: &str) -> String {
+    fn diverge(state: &State, what: &str) -> String {
         let nth = state.replay.as_ref().map_or(0, Replay::done);
         let path = state.replay.as_ref().map(|replay| replay.path().display().to_string());
         let path = path.unwrap_or_default();
@@ -430,9 +443,7 @@ impl JournalHost {
         let mut state = lock(&self.state);
         let replay = state.replay.as_mut().filter(|replay| !replay.is_done())?;
         let next = replay.next_request();
-        Some(next.map_err(|reason| {
-            format!("the journal `{}`: {reason}", replay.path().display())
-        }))
+        Some(next.map_err(|reason| format!("the journal `{}`: {reason}", replay.path().display())))
     }
 
     /// Tells who looks back of something that a session asks for or gets.
@@ -469,9 +480,11 @@ impl JournalHost {
                     reply => reply,
                 }
             }
-            Request::Effect(digest, Some((again, Reply::Host(reply))))
+            Request::Effect(digest, Some(EffectReply { digest: again, milliseconds, reply }))
                 if digest == Digest::of(&request) && again == digest =>
             {
+                let Reply::Host(reply) = reply else { return self.diverged(&request) };
+                self.trace(milliseconds, || trace::of_request(&request, Some(&reply)));
                 self.host.follow(&request, &reply);
                 reply
             }
@@ -512,13 +525,13 @@ impl JournalHost {
             let permitted =
                 if is_refusal { Ok(()) } else { self.host.permit_again(call, &request) };
             if let Err(reason) = permitted {
-                let reason = self.diverge(&lock(&self.state), &reason);
+                let reason = Self::diverge(&lock(&self.state), &reason);
                 return self.failed(reason);
             }
             self.give(call, answer);
             return HostReply::Done;
         }
-        if lock(&self.state).mode == Mode::LooksBack {
+        if self.looks_back() {
             return self.beyond(&request);
         }
         if self.may_ask_again(&request) {
@@ -527,7 +540,7 @@ impl JournalHost {
         let what = match &request {
             HostRequest::CallTool { tool, .. } => {
                 self.host.tools().count_again(call, tool);
-                format!("the call of {}()", crate::data::shown::shown(tool))
+                format!("the call of {}()", shown(tool))
             }
             _ => "the request".to_owned(),
         };
@@ -567,8 +580,9 @@ impl JournalHost {
                 request => is_safe(request),
             },
             // The exchange is lost, which its answer says.
-            HostRequest::NetSend { .. } | HostRequest::NetRead { .. } => true,
-            HostRequest::Import { .. } => true,
+            HostRequest::NetSend { .. }
+            | HostRequest::NetRead { .. }
+            | HostRequest::Import { .. } => true,
             _ => false,
         }
     }
@@ -577,7 +591,7 @@ impl JournalHost {
         let reason = {
             let state = lock(&self.state);
             let what = format!("it {}, and did something else when it was recorded", told(request));
-            self.diverge(&state, &what)
+            Self::diverge(&state, &what)
         };
         self.failed(reason)
     }
@@ -609,6 +623,10 @@ impl State {
 impl Host for JournalHost {
     fn call(&self, request: HostRequest<'_>) -> HostReply {
         match request {
+            HostRequest::Happened(_) if self.looks_back() => {
+                self.end_look_back();
+                HostReply::Done
+            }
             HostRequest::Happened(events) => {
                 let record = Record::Happened(events.to_vec());
                 let appended = lock(&self.state).append(&record);
@@ -617,8 +635,11 @@ impl Host for JournalHost {
             HostRequest::Order => self.order(),
             HostRequest::IsLookedBack if lock(&self.state).is_over => HostReply::Done,
             HostRequest::Diverged(what) => {
-                let reason = self.diverge(&lock(&self.state), what);
+                let reason = Self::diverge(&lock(&self.state), what);
                 self.failed(reason)
+            }
+            HostRequest::Write(..) | HostRequest::Display(_) if lock(&self.state).is_silent => {
+                HostReply::Done
             }
             HostRequest::Write(..) | HostRequest::Display(_) => {
                 // What comes before it is certain once somebody sees it.
@@ -634,7 +655,7 @@ impl Host for JournalHost {
             request => match self.next_request() {
                 Some(Ok(recorded)) => self.replay(request, recorded),
                 Some(Err(reason)) => self.failed(reason),
-                None if lock(&self.state).mode == Mode::LooksBack => self.beyond(&request),
+                None if self.looks_back() => self.beyond(&request),
                 None => self.record(request),
             },
         }
@@ -656,7 +677,7 @@ impl Host for JournalHost {
                 self.host.read_file(file, offset, into)
             }
             Some(Ok(Request::Passed)) if is_passed => self.host.read_file(file, offset, into),
-            None if lock(&self.state).mode == Mode::LooksBack => {
+            None if self.looks_back() => {
                 self.end_look_back();
                 Err(FileError::Io)
             }
@@ -671,7 +692,7 @@ impl Host for JournalHost {
             }
             Some(Ok(_)) => {
                 let what = "it reads a file, and did something else when it was recorded";
-                let reason = self.diverge(&lock(&self.state), what);
+                let reason = Self::diverge(&lock(&self.state), what);
                 self.fail(reason);
                 Err(FileError::Io)
             }
@@ -703,7 +724,11 @@ impl JournalHost {
 
     /// Interrupts the run that is looked back at, once. Returns `true` if it has.
     fn end_look_back(&self) -> bool {
-        let was_over = std::mem::replace(&mut lock(&self.state).is_over, true);
+        let was_over = {
+            let mut state = lock(&self.state);
+            state.is_silent |= !state.is_over;
+            std::mem::replace(&mut state.is_over, true)
+        };
         if let (false, Some(stopper)) = (was_over, self.stopper.get().and_then(Weak::upgrade)) {
             stopper.interrupt();
         }
@@ -719,9 +744,8 @@ impl JournalHost {
         };
         drop(state);
         self.stop_if_stopped();
-        let encoded = script.and_then(|script| {
-            postcard::to_allocvec(&script).map_err(|error| error.to_string())
-        });
+        let encoded = script
+            .and_then(|script| postcard::to_allocvec(&script).map_err(|error| error.to_string()));
         encoded.map_or_else(|reason| self.failed(reason), HostReply::Bytes)
     }
 
@@ -736,10 +760,12 @@ impl JournalHost {
         let limit = (stopped.stdout_bytes, stopped.stderr_bytes);
         drop(state);
         let written = self.host.written();
-        if is_over && written.0 >= limit.0 && written.1 >= limit.1 {
-            if let Some(stopper) = self.stopper.get().and_then(Weak::upgrade) {
-                stopper.kill();
-            }
+        if is_over
+            && written.0 >= limit.0
+            && written.1 >= limit.1
+            && let Some(stopper) = self.stopper.get().and_then(Weak::upgrade)
+        {
+            stopper.kill();
         }
     }
 
@@ -819,7 +845,6 @@ pub(crate) fn difference(recorded: &[u8], own: &[u8]) -> Option<&'static str> {
 
 /// Says what the guest asks for.
 fn told(request: &HostRequest<'_>) -> String {
-    let shown = crate::data::shown::shown;
     match request {
         HostRequest::CallTool { tool, .. } => format!("calls {}()", shown(tool)),
         HostRequest::ReadStdin(_) => "reads its standard input".to_owned(),

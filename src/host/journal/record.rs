@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::execution::{LimitKind, MemoryKind, Termination};
 use crate::fs::FileError;
 use crate::host::saved::SavedPackage;
+use crate::protocol::happened::Event;
 use crate::protocol::{HostReply, HostRequest};
 
 /// The digest of what the guest has asked.
@@ -94,6 +95,12 @@ impl Record {
             Self::Asked { milliseconds, .. }
             | Self::Answered { milliseconds, .. }
             | Self::Replied { milliseconds, .. } => Some(*milliseconds),
+            Self::Happened(events) => {
+                let clocks = Event::read_all(events).unwrap_or_default();
+                let last = clocks.iter().rev().find_map(Event::time)?;
+                // Not negative, and a whole number.
+                Duration::try_from_secs_f64(last / 1e3).ok()?.as_millis().try_into().ok()
+            }
             _ => None,
         }
     }

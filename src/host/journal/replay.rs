@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::file::{JournalFile, refused};
-use super::record::{Begin, CommandRecord, Digest, Ending, Record, Reply};
+use super::record::{Begin, CommandKind, CommandRecord, Digest, Ending, Record, Reply};
 use crate::data::error::Error;
 use crate::host::saved::SavedPackage;
 use crate::protocol::happened::{Event, Script};
@@ -33,9 +33,9 @@ pub(crate) struct Replay {
     answers: HashMap<u32, u64>,
     /// Where the packages are that calls have loaded.
     loaded: HashMap<u32, u64>,
-    /// How many commands there are, and how many were replayed.
-    command_count: u64,
-    commands_done: u64,
+    /// How many runs there are, and how many were replayed.
+    runs: u64,
+    runs_done: u64,
     /// Whether the last command was interrupted, as far as its events say.
     was_interrupted: bool,
     /// Whether all events were handed out.
@@ -49,7 +49,7 @@ pub(crate) struct NextCommand {
     pub(crate) ending: Option<Ending>,
     /// The packages of the session, if its owner has loaded some before it.
     pub(crate) packages: Vec<SavedPackage>,
-    pub(crate) is_last: bool,
+    pub(crate) is_last_run: bool,
 }
 
 /// How far a journal is replayed.
@@ -62,12 +62,19 @@ pub(crate) enum Until {
     Milliseconds(u64),
 }
 
+/// What came of a request that was to change a file.
+pub(super) struct EffectReply {
+    pub(super) digest: Digest,
+    pub(super) milliseconds: u64,
+    pub(super) reply: Reply,
+}
+
 /// A request of the guest as it was recorded.
 pub(super) enum Request {
     /// It was answered at once.
     Replied { digest: Digest, milliseconds: u64, reply: Reply },
     /// It was about to change a file, and this came of it, if that is known.
-    Effect(Digest, Option<(Digest, Reply)>),
+    Effect(Digest, Option<EffectReply>),
     /// It was a call.
     Asked { digest: Digest, milliseconds: u64 },
     /// A replay makes it again.
@@ -100,8 +107,8 @@ impl Replay {
             passed: 0,
             answers: HashMap::new(),
             loaded: HashMap::new(),
-            command_count: 0,
-            commands_done: 0,
+            runs: 0,
+            runs_done: 0,
             was_interrupted: false,
             has_told_all: false,
         };
@@ -117,15 +124,17 @@ impl Replay {
             let is_over = match until {
                 Until::End => false,
                 Until::Call(call) => tool_calls >= call.max(1),
-                Until::Milliseconds(until) => found.record.milliseconds() >= Some(until),
+                Until::Milliseconds(until) => {
+                    found.record.milliseconds().is_some_and(|now| now >= until)
+                }
             };
             if is_over {
                 return Ok(());
             }
             match found.record {
                 Record::Begin { .. } => return Err("it begins twice".to_owned()),
-                Record::Command(_) => {
-                    self.command_count += 1;
+                Record::Command(command) => {
+                    self.runs += u64::from(command.kind == CommandKind::Run);
                     self.was_interrupted = false;
                 }
                 Record::Happened(events) => {
@@ -133,7 +142,6 @@ impl Replay {
                     let events = events.map_err(|error| format!("events: {error}"))?;
                     self.was_interrupted |= events.iter().any(Event::is_interrupt);
                 }
-                Record::Ended(_) => {}
                 Record::Asked { .. } | Record::Effect(_) => self.total += 1,
                 Record::Answered { call, .. } => {
                     self.answers.insert(call, self.end);
@@ -146,7 +154,7 @@ impl Replay {
                 Record::Loaded { call: Some(call), .. } => {
                     self.loaded.insert(call, self.end);
                 }
-                Record::Loaded { call: None, .. } => {}
+                Record::Ended(_) | Record::Loaded { call: None, .. } => {}
             }
             self.end = found.end;
         }
@@ -210,9 +218,10 @@ impl Replay {
             self.commands = found.end;
         }
         let Some(command) = command else { return Ok(None) };
-        self.commands_done += 1;
-        let is_last = self.commands_done == self.command_count;
-        Ok(Some(NextCommand { command, ending, packages, is_last }))
+        let is_run = command.kind == CommandKind::Run;
+        self.runs_done += u64::from(is_run);
+        let is_last_run = is_run && self.runs_done == self.runs;
+        Ok(Some(NextCommand { command, ending, packages, is_last_run }))
     }
 
     /// Returns `true` if the last command was interrupted, as far as its events say.
@@ -277,12 +286,12 @@ impl Replay {
 
     /// Returns what came of the change of a file that was about to be made. It is the next request,
     /// if the program did not end before.
-    fn reply_to_effect(&mut self) -> Result<Option<(Digest, Reply)>, String> {
+    fn reply_to_effect(&mut self) -> Result<Option<EffectReply>, String> {
         while let Some(found) = self.next(self.requests)? {
             match found.record {
-                Record::Replied { digest, reply, has_effect: true, .. } => {
+                Record::Replied { digest, milliseconds, reply, has_effect: true } => {
                     self.requests = found.end;
-                    return Ok(Some((digest, reply)));
+                    return Ok(Some(EffectReply { digest, milliseconds, reply }));
                 }
                 // An answer may come in between.
                 Record::Answered { .. } | Record::Happened(_) => self.requests = found.end,

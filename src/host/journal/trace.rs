@@ -129,7 +129,10 @@ fn brief(value: Option<&Value>) -> String {
 }
 
 /// Describes a request.
-pub(super) fn of_request(request: &HostRequest<'_>, reply: Option<&HostReply>) -> Option<TracedWhat> {
+pub(super) fn of_request(
+    request: &HostRequest<'_>,
+    reply: Option<&HostReply>,
+) -> Option<TracedWhat> {
     Some(match request {
         HostRequest::CallTool { call, tool, arguments } => TracedWhat::Call {
             call: *call,

@@ -204,12 +204,7 @@ impl Host for RemoteHost {
         Ok(u32::try_from(read).unwrap_or(u32::MAX))
     }
 
-    fn read_file_exactly(
-        &self,
-        file: u32,
-        offset: u64,
-        into: &mut [u8],
-    ) -> Result<u32, FileError> {
+    fn read_file_exactly(&self, file: u32, offset: u64, into: &mut [u8]) -> Result<u32, FileError> {
         let length = into.len().min(BULK_BYTES);
         let bytes = self.fetch(file, offset, length)?;
         let target = into.get_mut(..bytes.len()).ok_or(FileError::Io)?;

@@ -459,7 +459,8 @@ impl PermissionArgs {
         Ok(files)
     }
 
-    fn host_files(&self, session: &mut Session) -> Result<HostFiles> {
+    /// Returns the files to write back, which a session has already.
+    pub(crate) fn host_files(&self, session: &mut Session) -> Result<HostFiles> {
         HostFiles::open(session, &self.allow_read, &self.allow_write, &self.export)
     }
 

@@ -48,6 +48,9 @@ pub(crate) struct PolicyArgs {
     /// [default: 2026-01-01T00:00:00Z]
     #[arg(long, value_name = "TIME", requires = "seed", value_parser = value_parsers::time)]
     pub(crate) start_time: Option<SystemTime>,
+    /// Set for a session that is recorded: it goes on elsewhere, where the terminal is another one.
+    #[arg(skip)]
+    pub(crate) is_recorded: bool,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
     #[command(flatten)]
@@ -96,7 +99,7 @@ impl PolicyArgs {
         if let Some(seed) = self.seed {
             builder = builder.deterministic(seed, self.start_time);
         }
-        let terminal = terminal::terminal().filter(|_| !keeps_output);
+        let terminal = terminal::terminal().filter(|_| !keeps_output && !self.is_recorded);
         if let Some(terminal) = terminal {
             builder = builder.terminal(terminal);
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use isolet::blocking::{RunOutput, Session};
+use isolet::blocking::{RunOutput, RunStream, Session};
 use isolet::{Cell, Execution, InterruptHandle, Limits, Outcome, OutputChunk, RunEvent, Stream};
 
 use crate::kit::interrupts::Interrupts;
@@ -109,6 +109,17 @@ pub(crate) fn stream(
     shown: &Shown,
     interrupts: &Interrupts,
 ) -> Result<Streamed> {
+    let cell = shown.viewer.prepare(cell);
+    stream_run(session, |session| session.run_streaming(cell), shown, interrupts)
+}
+
+/// Passes the output of a run on as it arrives.
+pub(crate) fn stream_run(
+    session: &mut Session,
+    run: impl FnOnce(&mut Session) -> RunStream<'_>,
+    shown: &Shown,
+    interrupts: &Interrupts,
+) -> Result<Streamed> {
     let Shown { raw, max_bytes, viewer } = shown.clone();
     let shared = Shared::default();
     let mut started = Ok(());
@@ -116,7 +127,7 @@ pub(crate) fn stream(
     let pass =
         Pass { shared: shared.clone(), printer: Printer::new(raw), viewer, max_bytes, interrupt };
     let execution = interrupts.during(|| {
-        let mut run = session.run_streaming(shown.viewer.prepare(cell));
+        let mut run = run(session);
         if let Some(output) = run.take_output() {
             let thread = std::thread::Builder::new().name("isolet-output".to_owned());
             started = thread.spawn(move || pass.run(output)).map(drop);

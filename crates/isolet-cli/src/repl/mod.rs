@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
-use isolet::{Cell, Execution, Outcome, Sandbox, SessionState, Stdin, Termination};
+use isolet::{Cell, Execution, Outcome, SessionState, Stdin, Termination};
 
 use self::input::Lines;
 use self::prompt::Prompt;
 use crate::args::policy::PolicyArgs;
+use crate::kit::host_files::HostFiles;
 use crate::kit::interrupts::Interrupts;
 use crate::kit::output::{self, Shown};
 use crate::show::exit;
@@ -72,14 +73,6 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
     let mut files = progress.during(&progress::of_packages(&packages), || {
         permissions.prepare(&mut session, &packages)
     })?;
-    let interrupt = Arc::new(Mutex::new(session.interrupt_handle()));
-    let current = Arc::clone(&interrupt);
-    ctrlc::set_handler(move || {
-        if let Ok(handle) = current.lock() {
-            handle.interrupt();
-        }
-    })
-    .context("cannot handle Ctrl-C")?;
     let version = session.run("import sys; sys.version.split()[0]")?;
     let version = version.value().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     match language {
@@ -92,10 +85,41 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
             writeln!(io::stderr(), "{told}")?;
         }
     }
-    let session = Rc::new(RefCell::new(session));
-    let lines = Lines::default();
     let viewer = Viewer::new(args.show_dir.as_deref(), true)?;
     let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
+    let replace = |files: &mut HostFiles| {
+        writeln!(io::stderr(), "the session was lost with its variables; this is a new one")?;
+        let mut session = sandbox.blocking().session()?;
+        permissions.prepare_with(&mut session, files, &packages)?;
+        Ok(session)
+    };
+    let (status, session) = converse(session, language, &shown, &mut files, replace)?;
+    let mut session = session.borrow_mut();
+    end(&mut session, &shown)?;
+    files.write_back(&mut session)?;
+    files.export(&mut session)?;
+    Ok(status)
+}
+
+/// Runs a prompt on a session until the user ends it. `replace` makes the session that takes the
+/// place of one that was lost. Returns the session with which the prompt has ended.
+pub(crate) fn converse(
+    session: Session,
+    language: Language,
+    shown: &Shown,
+    files: &mut HostFiles,
+    replace: impl Fn(&mut HostFiles) -> Result<Session>,
+) -> Result<(ExitCode, Rc<RefCell<Session>>)> {
+    let interrupt = Arc::new(Mutex::new(session.interrupt_handle()));
+    let current = Arc::clone(&interrupt);
+    ctrlc::set_handler(move || {
+        if let Ok(handle) = current.lock() {
+            handle.interrupt();
+        }
+    })
+    .context("cannot handle Ctrl-C")?;
+    let session = Rc::new(RefCell::new(session));
+    let lines = Lines::default();
     let mut prompt = Prompt::new(&session, lines.clone(), language)?;
     let status = loop {
         let Some(code) = prompt.read_cell(&session)? else {
@@ -105,7 +129,7 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
         let (input, stop) = lines.for_run().context("cannot read standard input")?;
         let cell = language.cell(code.as_str()).stdin(Stdin::from_reader(input));
         let interrupts = Interrupts::default();
-        let streamed = output::stream(&mut session, cell, &shown, &interrupts)?;
+        let streamed = output::stream(&mut session, cell, shown, &interrupts)?;
         drop(stop);
         if streamed.is_reader_gone {
             break streamed.status();
@@ -118,22 +142,18 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
         // A shell's prompt says nothing of a status.
         let is_quiet = matches!(outcome, Outcome::Exited(_));
         if !is_quiet && !shown.viewer.take_drawn_result() {
-            show(&streamed.execution, args.raw)?;
+            show(&streamed.execution, shown.raw)?;
         }
         streamed.show_missing()?;
         if session.state() != SessionState::Ready {
-            *session = replace(&sandbox)?;
-            permissions.prepare_with(&mut session, &mut files, &packages)?;
+            *session = replace(files)?;
             if let Ok(mut handle) = interrupt.lock() {
                 *handle = session.interrupt_handle();
             }
         }
     };
-    end(&mut session.borrow_mut(), &shown)?;
-    files.write_back(&mut session.borrow_mut())?;
-    files.export(&mut session.borrow_mut())?;
     prompt.end();
-    Ok(status)
+    Ok((status, session))
 }
 
 /// Ends the session as python ends, so that open files keep the text that was written to them.
@@ -163,9 +183,4 @@ fn show(execution: &Execution, raw: bool) -> io::Result<()> {
         }
         _ => show_outcome(execution, raw),
     }
-}
-
-fn replace(sandbox: &Sandbox) -> Result<Session> {
-    writeln!(io::stderr(), "the session was lost with its variables; this is a new one")?;
-    Ok(sandbox.blocking().session()?)
 }

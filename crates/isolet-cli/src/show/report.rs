@@ -215,6 +215,7 @@ impl<'a> Diagnostics<'a> {
             Some(ErrorKind::Limit) => "LIMIT",
             Some(ErrorKind::Value) => "VALUE",
             Some(ErrorKind::Packages) => "PACKAGES",
+            Some(ErrorKind::Journal) => "JOURNAL",
             Some(ErrorKind::WorkerDied) => "WORKER_DIED",
             Some(_) => "SESSION",
             None if is_file => "FILE",

@@ -109,7 +109,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {
-            ErrorKind::Config => FailureKind::Config,
+            ErrorKind::Config | ErrorKind::Journal => FailureKind::Config,
             ErrorKind::Assets => FailureKind::Assets,
             ErrorKind::Start => FailureKind::Start,
             ErrorKind::Closed => FailureKind::Closed,
