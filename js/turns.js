@@ -98,8 +98,8 @@ class Turns {
 export let turns = null;
 
 /**
- * Makes the session deterministic, with what its clocks go by. Returns whether its entropy is another one from here on, which
- * it is not in one that goes on with the same seed.
+ * Makes the session deterministic, with what its clocks go by. Returns whether its entropy is
+ * another one from here on, which it is not in one that goes on with the same seed.
  */
 export function order(high, low, started, clocks) {
   turns ??= new Turns();

@@ -2,6 +2,7 @@
 
 import sys
 
+import _isolet_failures as failures
 from _isolet_errors import GLUE
 from _isolet_values import encodable
 
@@ -10,9 +11,10 @@ stopped = None  # the frame at which the run has stopped
 
 
 def begin(ask):
-    """Has `ask` say, in a recorded session, whether it is looked back at."""
+    """Begins a recorded session; `ask` says whether it is looked back at."""
     global is_looked_back
     is_looked_back = ask
+    failures.begin_recorded()
 
 
 def keep(error):

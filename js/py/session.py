@@ -31,7 +31,6 @@ import _isolet_displays as displays
 import _isolet_endings as endings
 import _isolet_errnos
 import _isolet_exchange as exchange
-import _isolet_failures as failures
 import _isolet_figures as figures
 import _isolet_files as files
 import _isolet_fonts as fonts
@@ -262,12 +261,11 @@ def resume(command):
     return {}
 
 
-def begin_order(high, low, started, clocks):
+def begin_order(*order):
     """Makes the session deterministic. Returns whether its entropy is another one from here on."""
-    if clocks:
-        failures.begin_recorded()
+    if order[-1]:
         looking_back.begin(bridge.is_looked_back)
-    return bridge.order(high, low, started, clocks)
+    return bridge.order(*order)
 
 
 def end(command):

@@ -376,8 +376,8 @@ impl Sandbox {
     }
 
     /// Starts a session that is recorded: everything that the host tells it goes to the journal, a
-    /// file that must not exist. If the process ends, [`resume`](Self::resume) has the session go on
-    /// in another one.
+    /// file that must not exist. If the process ends, [`resume`](Self::resume) has the session go
+    /// on in another one.
     ///
     /// Answers of tools and servers, the contents of files, standard input, the clocks, entropy and
     /// interrupts are recorded before the guest gets them. Only the file's owner may read it. Who

@@ -335,8 +335,8 @@ impl SessionHost {
         (run.stdout.written(), run.stderr.written())
     }
 
-    /// Does of a request of a session that is replayed what only this host has. `reply` is what came
-    /// of it.
+    /// Does of a request of a session that is replayed what only this host has. `reply` is what
+    /// came of it.
     pub(crate) fn follow(&self, request: &HostRequest<'_>, reply: &HostReply) {
         match (request, reply) {
             (HostRequest::File(request), HostReply::File(reply)) => {

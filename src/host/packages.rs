@@ -389,7 +389,8 @@ impl SessionPackages {
             if found != sha256 {
                 let [name, version, sha256] = [name, version, sha256].map(|text| shown(text));
                 let message = format!(
-                    "the session had loaded {name} {version} with sha256 {sha256}, and now it has                      sha256 {found}"
+                    "the session had loaded {name} {version} with sha256 {sha256}, and now it has \
+                     sha256 {found}"
                 );
                 return Err(Error::new(ErrorKind::Packages, message));
             }

@@ -31,6 +31,7 @@ mod stoppable;
 mod thread;
 mod threads;
 mod trampoline;
+mod turns;
 
 use std::io;
 use std::sync::Arc;

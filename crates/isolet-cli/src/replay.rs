@@ -26,8 +26,8 @@ use crate::show::{exit, report};
 pub(crate) struct ReplayArgs {
     /// The journal that `isolet run --record` has written
     journal: PathBuf,
-    /// Stop at the call of a tool of this number, counted from 1, such as 212, or at this time since
-    /// the session began, such as 2.5s
+    /// Stop at the call of a tool of this number, counted from 1, such as 212, or at this time
+    /// since the session began, such as 2.5s
     #[arg(long, value_name = "CALL|TIME")]
     until: Option<Until>,
     /// Start a prompt in the session as it was at the end, or where `--until` stops. It reaches

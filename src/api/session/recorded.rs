@@ -83,6 +83,8 @@ impl Session {
             return Err(refused(journal.path(), "the session was killed before it began"));
         };
         let (kind, own) = if is_saved {
+            // A saved guest has its tools.
+            drop(start_command(&host, &policy));
             (
                 CommandKind::Resume,
                 Command::Resume {
@@ -345,7 +347,7 @@ impl Shared {
                     return Err(error.with_hint("call `Session::go_on` first"));
                 }
                 if frame.saves_to.is_some() && journal.is_recorded() {
-                    let message = "a recorded session is not saved: its journal is what it goes on                                    from";
+                    let message = "a recorded session is not saved: it goes on from its journal";
                     return Err(Error::new(ErrorKind::Config, message).with_session_alive());
                 }
                 let (Message::Command(bytes) | Message::Restore(bytes)) = &frame.message else {

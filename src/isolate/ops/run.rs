@@ -78,8 +78,8 @@ pub(crate) fn op_isolet_interrupted(state: &mut OpState) -> bool {
     }
 }
 
-/// Returns `true` if the session is only looked back at, so that nothing is to come after a run that
-/// was stopped.
+/// Returns `true` if the session is only looked back at, so that nothing is to come after a run
+/// that was stopped.
 #[op2(fast)]
 pub(crate) fn op_isolet_looked_back(state: &OpState) -> bool {
     matches!(state.borrow::<State>().host.call(HostRequest::IsLookedBack), HostReply::Done)

@@ -165,6 +165,8 @@ pub(super) const CRATES: &[Crate] = &[
             ("monty", OF_SUBCOMMANDS),
             ("packages", OF_SUBCOMMANDS),
             ("repl", OF_SUBCOMMANDS),
+            ("replay", &["show", "kit", "args", "repl"]),
+            ("resume", OF_SUBCOMMANDS),
             ("run", OF_SUBCOMMANDS),
             ("serve", OF_SUBCOMMANDS),
             ("skill", &["show", "kit", "args", "run"]),
