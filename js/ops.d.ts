@@ -198,8 +198,8 @@ export function op_isolet_library(name: string): WebAssembly.Module;
 export function op_isolet_library_keep(name: string, wasm: Uint8Array): void;
 
 /**
- * Returns `true` if the session is only looked back at, so that nothing is to come after a run that
- * was stopped.
+ * Returns `true` if the session is only looked back at, so that nothing is to come after a run
+ * that was stopped.
  */
 export function op_isolet_looked_back(): boolean;
 
