@@ -10,11 +10,15 @@ is_looked_back = None  # asks the host; None in a session that is not recorded
 stopped = None  # the frame at which the run has stopped
 
 
-def begin(ask):
-    """Begins a recorded session; `ask` says whether it is looked back at."""
+def begin_order(bridge, order):
+    """Makes the session deterministic, or a recorded one. Returns whether its entropy is another
+    one from here on.
+    """
     global is_looked_back
-    is_looked_back = ask
-    failures.begin_recorded()
+    if order[-1]:
+        is_looked_back = bridge.is_looked_back
+        failures.begin_recorded()
+    return bridge.order(*order)
 
 
 def keep(error):

@@ -214,7 +214,7 @@ def start(command):
     tools.
     """
     if "order" in command:
-        begin_order(*command["order"])
+        looking_back.begin_order(bridge, command["order"])
     mounts = command["mounts"]
     if mounts:
         bridge.mount(id(mounts) + BYTES_HEADER, len(mounts))
@@ -246,6 +246,9 @@ def become_terminal(command):
 
 def resume(command):
     """Goes on as a session that was saved."""
+    order = command.get("order")
+    is_recorded = order and order[-1]
+    is_other = is_recorded and looking_back.begin_order(bridge, order)  # before anything waits
     os.environ.update(command["env"])
     if "TZ" in command["env"]:
         time.tzset()
@@ -255,17 +258,12 @@ def resume(command):
     waits.resume()
     foreign.begin()
     reopen_output()
-    bridge.resume_order()
-    if "order" in command and begin_order(*command["order"]):
+    if not is_recorded:
+        bridge.resume_order()
+        is_other = order and looking_back.begin_order(bridge, order)
+    if is_other:
         reseed()
     return {}
-
-
-def begin_order(*order):
-    """Makes the session deterministic. Returns whether its entropy is another one from here on."""
-    if order[-1]:
-        looking_back.begin(bridge.is_looked_back)
-    return bridge.order(*order)
 
 
 def end(command):

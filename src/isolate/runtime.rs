@@ -22,7 +22,7 @@ use super::pending::PendingCalls;
 use super::platform;
 use super::relay::{Relay, Settled};
 use super::restore::PagesAside;
-use super::state::{EntryPoints, State};
+use super::state::{EntryPoints, SessionClock, State};
 use super::stoppable::StoppableHost;
 use super::{Confine, Files};
 use crate::data::execution::MemoryKind;
@@ -122,7 +122,7 @@ impl Isolate {
             inbox: parts.inbox,
             held: VecDeque::new(),
             memory: WasmMemory::new(Arc::clone(&memory.budget)),
-            clock_ahead: 0.0,
+            clock: SessionClock::default(),
             writer: None,
             reader: None,
         };

@@ -48,6 +48,15 @@ pub(crate) struct EntryPoints {
     pub(crate) restore: v8::Global<v8::Function>,
 }
 
+/// The monotonic clock of a session, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SessionClock {
+    /// Where it stood when the session was saved that it goes on from.
+    pub(crate) saved_at: Option<f64>,
+    /// What it is ahead of the host's.
+    pub(crate) ahead: f64,
+}
+
 /// The state that the ops of one isolate share.
 pub(crate) struct State {
     pub(crate) host: HostHandle,
@@ -95,9 +104,7 @@ pub(crate) struct State {
     /// Messages that arrived while the guest waited for another one.
     pub(crate) held: VecDeque<Message>,
     pub(crate) memory: WasmMemory,
-    /// What the monotonic clock is ahead of the host's, in milliseconds, in a session that was
-    /// saved.
-    pub(crate) clock_ahead: f64,
+    pub(crate) clock: SessionClock,
     /// The session that is being saved.
     pub(crate) writer: Option<Writer>,
     /// The saved session that is being restored.

@@ -8,7 +8,7 @@ use super::wasm::compile;
 use crate::image::saved::{Reader, Writer};
 use crate::isolate::image::Image;
 use crate::isolate::restore::populate;
-use crate::isolate::state::State;
+use crate::isolate::state::{SessionClock, State};
 use crate::protocol::{HostReply, HostRequest};
 
 /// The maximum size of a piece that the host hands out, in bytes.
@@ -24,7 +24,7 @@ pub(crate) fn op_isolet_save_begin(
     #[string] description: String,
 ) -> Result<(), OpError> {
     let state = state.borrow_mut::<State>();
-    let now = now(state) + state.clock_ahead;
+    let now = now(state) + state.clock.ahead;
     let writer =
         Writer::new(image(state)?.identity(), now, &description, |block| send(state, block));
     state.writer = Some(writer.map_err(OpError::Host)?);
@@ -79,7 +79,7 @@ pub(crate) fn op_isolet_saved_description(state: &mut OpState) -> Result<String,
     let description =
         reader.description(image(state)?.identity(), &|offset| receive(state, offset));
     let (then, description) = description.map_err(unreadable)?;
-    state.clock_ahead = then - now(state);
+    state.clock = SessionClock { saved_at: Some(then), ahead: then - now(state) };
     state.reader = Some(reader);
     Ok(description)
 }

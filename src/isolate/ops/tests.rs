@@ -13,7 +13,7 @@ use crate::isolate::control::IsolateControl;
 use crate::isolate::native_code::SharedModules;
 use crate::isolate::ops::memory::WasmMemory;
 use crate::isolate::pending::PendingCalls;
-use crate::isolate::state::State;
+use crate::isolate::state::{SessionClock, State};
 use crate::isolate::{Files, extension, inbox, platform};
 use crate::protocol::codec::CommandFrame;
 use crate::protocol::{Host, HostReply, HostRequest};
@@ -69,7 +69,7 @@ fn state() -> State {
         inbox: inbox::queue().1,
         held: VecDeque::new(),
         memory: WasmMemory::new(Arc::new(MemoryBudget::new(1 << 30))),
-        clock_ahead: 0.0,
+        clock: SessionClock::default(),
         writer: None,
         reader: None,
     }

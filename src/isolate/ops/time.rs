@@ -17,7 +17,7 @@ pub(crate) fn op_isolet_now(state: &mut OpState) -> f64 {
     let state = state.borrow_mut::<State>();
     match &mut state.order {
         Some(order) => order.now(),
-        None => time(state, HostRequest::Now) + state.clock_ahead,
+        None => time(state, HostRequest::Now) + state.clock.ahead,
     }
 }
 
@@ -46,11 +46,12 @@ pub(crate) fn op_isolet_order(
     let seed = u64::from(high) << 32 | u64::from(low);
     let state = state.borrow_mut::<State>();
     let is_recorded = clocks != Clocks::Virtual.number();
-    // A session that was saved has told a time before.
-    let now = match state.clock_ahead {
-        0.0 => 0.0,
-        ahead if is_recorded => ahead,
-        ahead => time(state, HostRequest::Now) + ahead,
+    // A session that was saved has told a time before. A recorded one goes on from just that, so
+    // that it does each time that it is replayed.
+    let now = match state.clock.saved_at {
+        None => 0.0,
+        Some(saved_at) if is_recorded => saved_at,
+        Some(_) => time(state, HostRequest::Now) + state.clock.ahead,
     };
     let is_other = match &mut state.order {
         Some(order) => order.reseed(seed),
