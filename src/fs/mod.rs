@@ -10,6 +10,7 @@
 //! directory that it created or found empty.
 
 mod budget;
+mod changed;
 mod error;
 mod events;
 mod handles;
@@ -35,6 +36,7 @@ mod tree;
 mod tree_volume;
 mod volume;
 
+pub(crate) use changed::Before;
 pub(crate) use error::FileError;
 pub(crate) use events::FileEvent;
 pub(crate) use host_place::HostPlace;

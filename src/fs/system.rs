@@ -267,31 +267,6 @@ impl FileSystem {
         }
     }
 
-    /// Carries out a change of a file that was about to be made, and may have been.
-    pub(crate) fn call_again(&self, request: FileRequest<'_>) -> Result<FileReply, FileError> {
-        match (request, self.call(request)) {
-            (FileRequest::Open { mount, path, flags }, Err(FileError::Exists)) => {
-                self.call(FileRequest::Open {
-                    mount,
-                    path,
-                    flags: OpenFlags { exclusive: false, ..flags },
-                })
-            }
-            (
-                FileRequest::MakeDirectory { .. } | FileRequest::MakeLink { .. },
-                Err(FileError::Exists),
-            )
-            | (
-                FileRequest::RemoveDirectory { .. } | FileRequest::Remove { .. },
-                Err(FileError::NotFound),
-            ) => Ok(FileReply::Done),
-            (FileRequest::Rename { mount, to, .. }, Err(FileError::NotFound)) => {
-                self.call(FileRequest::Stat { mount, path: to }).map(|_| FileReply::Done)
-            }
-            (_, reply) => reply,
-        }
-    }
-
     /// Returns `true` if mount `mount` is an overlay.
     pub(crate) fn is_overlay(&self, mount: usize) -> bool {
         self.mounts.get(mount).is_some_and(|mounted| mounted.overlay.is_some())
@@ -472,7 +447,15 @@ impl FileSystem {
         if handle.write { Ok(handle) } else { Err(FileError::BadHandle) }
     }
 
-    fn volume(&self, mount: u32) -> Result<&dyn Volume, FileError> {
+    pub(super) fn handle(&self, file: u32) -> Result<Arc<Handle>, FileError> {
+        self.handles.get(file)
+    }
+
+    pub(super) fn limits(&self) -> &FileLimits {
+        &self.limits
+    }
+
+    pub(super) fn volume(&self, mount: u32) -> Result<&dyn Volume, FileError> {
         self.mounted(mount).map(|mounted| &*mounted.volume).ok_or(FileError::NotFound)
     }
 

@@ -96,7 +96,8 @@ fn what_is_no_journal_is_refused_and_one_is_not_written_twice() {
     for (args, reason) in [
         (&["run", "--record", &journal, "-c", "1"][..], "File exists"),
         (&["resume", "--env", "A=1", &journal], "other environment variables"),
-        (&["resume", &scratch.file("empty", "")], "it is no journal"),
+        (&["resume", &scratch.file("empty", "")], "it is empty: the session was killed before it"),
+        (&["resume", &scratch.file("other", "{}")], "it is no journal"),
         (&["resume", &scratch.file("next", "isolet journal 9\n")], "its format is 9"),
         (&["resume", "nosuch.journal"], "No such file"),
         (&["replay", "--until", "0", &journal], "calls are counted from 1"),
@@ -106,4 +107,15 @@ fn what_is_no_journal_is_refused_and_one_is_not_written_twice() {
         assert!(refused.stderr.contains(reason), "{args:?}: {}", refused.stderr);
     }
     assert!(fs::read(&journal).unwrap() == before);
+
+    // Only the first record: the session was killed before it began.
+    let begin = before.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    let length = u32::from_le_bytes(before[begin..begin + 4].try_into().unwrap()) as usize;
+    let unbegun = scratch.file("unbegun", &before[..begin + 8 + length]);
+    let refused = isolet(["resume", &unbegun]);
+    assert!(
+        refused.stderr.contains("the program was killed before it began"),
+        "{}",
+        refused.stderr
+    );
 }

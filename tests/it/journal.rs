@@ -147,13 +147,8 @@ async fn killed_everywhere(
     let to = scratch.path().join("killed.journal");
     let mut went_on = Vec::new();
     for (nth, end) in ends(&journal).iter().enumerate() {
-        let execution = match go_on_from(sandbox, &journal[..*end], &to).await {
-            Ok(execution) => execution,
-            Err(error) => {
-                assert!(error.to_string().contains("before it began"), "{nth}: {error}");
-                continue;
-            }
-        };
+        let execution = go_on_from(sandbox, &journal[..*end], &to).await;
+        let execution = execution.unwrap_or_else(|error| panic!("at record {nth}: {error}"));
         let made = calls.take();
         let Some(execution) = execution else { continue };
         let left = std::fs::read(&to).unwrap();
@@ -311,6 +306,28 @@ while True: count += 1
     assert_eq!(again.stdout(), text);
     assert_eq!(resumed.get("count").await.unwrap(), count);
     assert_eq!(calls.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_recorded_session_whose_interpreter_ends_goes_on_from_where_its_journal_began() {
+    let scratch = Scratch::new("journal");
+    let sandbox = util::builder().checkpoint(true).build().unwrap();
+    let path = scratch.path().join("run.journal");
+    let mut session = sandbox.session().await.unwrap();
+    session.run("words = ['before']").await.unwrap();
+    session.record(path.clone()).await.unwrap();
+    assert_eq!(session.checkpoint().await.unwrap_err().kind(), ErrorKind::Config);
+    session.run("words.append('recorded')").await.unwrap();
+    let ended = session.run("import os; os._exit(3)").await.unwrap();
+    assert_eq!(ended.outcome(), &Outcome::Exited(3));
+    assert_eq!(ended.restored().unwrap().lost_runs, 2);
+    assert_eq!(session.run("print(words)").await.unwrap().stdout(), "['before']\n");
+    session.checkpoint().await.unwrap();
+    drop(session);
+
+    let mut resumed = sandbox.resume(path).await.unwrap();
+    let again = resumed.go_on().await.unwrap().unwrap();
+    assert_eq!((again.outcome(), again.session_alive()), (ended.outcome(), true));
 }
 
 #[tokio::test]

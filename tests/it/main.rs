@@ -37,6 +37,7 @@ mod interrupt;
 mod ipython;
 mod isolation;
 mod journal;
+mod killed;
 mod leaks;
 mod linking;
 mod linux;

@@ -37,14 +37,20 @@ pub(crate) fn resume(mut args: ResumeArgs, assets: Option<&Path>) -> Result<Exit
     let packages = permissions.packages("")?;
     let (sandbox, _) = args.policy.sandbox(assets, args.json, &packages)?;
     let mut session = sandbox.blocking().resume(&*args.journal)?;
+    if !session.has_run_to_go_on() {
+        bail!(
+            "the journal `{}` has no run, because the program was killed before it began; delete \
+             the journal and run the program again",
+            args.journal.display()
+        );
+    }
     let interrupts = Interrupts::of(&session)?;
     let viewer = Viewer::new(args.show_dir.as_deref(), false)?;
     let shown = Shown { raw: args.raw, max_bytes: args.policy.max_output, viewer };
     let mut files = permissions.host_files(&mut session)?;
     if args.json {
-        let Some(execution) = interrupts.during(|| session.go_on())? else {
-            bail!("the journal `{}` has no run", args.journal.display());
-        };
+        let execution = interrupts.during(|| session.go_on())?;
+        let execution = execution.context("the session has no run that is to go on")?;
         shown.viewer.write(execution.displays())?;
         files.write_back(&mut session)?;
         json::write_line(io::stdout().lock(), &report::RunReport::new(&execution))

@@ -82,6 +82,16 @@ impl Keeper {
         }
     }
 
+    /// Makes the keeper of the same session in another interpreter, with the state that it has now
+    /// unless it is too large.
+    pub(super) fn moved(&self, file: Option<Arc<SavedFile>>) -> Self {
+        let runs = self.runs();
+        let moved = Self::new(Arc::clone(&self.checkpointer), runs);
+        let checkpoint = file.map(|file| Checkpoint { file, runs });
+        lock(&moved.kept).checkpoint = checkpoint.or(self.last().0);
+        moved
+    }
+
     /// Takes the state that an interpreter begins with.
     pub(super) fn begin_with(&self, file: Arc<SavedFile>) {
         let runs = self.runs.load(Ordering::SeqCst);
@@ -122,6 +132,9 @@ impl Shared {
     /// Has the state kept once the session has been idle for a while.
     pub(super) fn keep_when_idle(self: &Arc<Self>) {
         let Some(keeper) = &self.keeper else { return };
+        if self.is_recorded() {
+            return;
+        }
         let is_large = keeper.memory.load(Ordering::SeqCst) > MOST_MEMORY;
         if is_large || keeper.is_scheduled.swap(true, Ordering::SeqCst) {
             return;
@@ -142,7 +155,7 @@ impl Shared {
     fn keep_if_idle(self: &Arc<Self>, commands: u64) {
         let Some(keeper) = &self.keeper else { return };
         keeper.is_scheduled.store(false, Ordering::SeqCst);
-        if self.state() != SessionState::Ready {
+        if self.state() != SessionState::Ready || self.is_recorded() {
             return;
         }
         if keeper.commands.load(Ordering::SeqCst) != commands {

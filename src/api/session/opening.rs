@@ -141,12 +141,13 @@ impl Session {
         host: Arc<SessionHost>,
         fresh: BootedInterpreter,
         journal: &Arc<JournalHost>,
+        keeper: Option<Keeper>,
     ) -> (Arc<Shared>, IsolationReport) {
         let (mut link, isolation) = fresh.adopt(Arc::new(CatchPanic(Arc::clone(journal) as _)));
         link.messages = journal.connect(link.messages);
         host.connect(&link.messages);
         let limits = policy.limits.clone();
-        let shared = Shared::new(id, link, host, limits, None, Some(Arc::clone(journal)));
+        let shared = Shared::new(id, link, host, limits, keeper, Some(Arc::clone(journal)));
         journal.stop_with(&shared.stopper);
         (Arc::new(shared), isolation)
     }

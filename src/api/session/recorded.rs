@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::Session;
+use super::checkpoint::{CHECKPOINT_BYTES, Keeper};
 use super::finish::Ended;
 use super::frame::{Frame, Origin};
-use super::opening::{config, next_id, start_command};
+use super::opening::{config, keeper, next_id, start_command};
 use super::saved::{SAVING_TIME, on_a_thread};
 use super::shared::Shared;
 use super::state::SessionState;
@@ -59,7 +60,9 @@ impl Session {
         let command = Command::Start(start(&host, &policy, &begin));
         let created = create(&host, journal, begin, Vec::new()).await?;
         let first = Frame::first(CommandKind::Start, codec::encode(command));
-        let session = Self::with_journal(id, &engine, &policy, host, created, first).await?;
+        let keeper = keeper(&engine, &policy);
+        let session =
+            Self::with_journal(id, &engine, &policy, (host, created), first, keeper).await?;
         Ok(session.in_slot(slot))
     }
 
@@ -79,9 +82,6 @@ impl Session {
         let begin = replay.begin().clone();
         let resumed = JournalHost::resume(Arc::clone(&host), replay, journal.options())?;
         let first = resumed.next_command()?;
-        let Some(NextCommand { command: first, ending, .. }) = first else {
-            return Err(refused(journal.path(), "the session was killed before it began"));
-        };
         let (kind, own) = if is_saved {
             // A saved guest has its tools.
             drop(start_command(&host, &policy));
@@ -98,6 +98,14 @@ impl Session {
             (CommandKind::Start, Command::Start(start(&host, &policy, &begin)))
         };
         let own = codec::encode(own);
+        let keeper = keeper(&engine, &policy);
+        let Some(NextCommand { command: first, ending, .. }) = first else {
+            // The session was killed before it began.
+            let first = Frame::first(kind, own);
+            let session =
+                Self::with_journal(id, &engine, &policy, (host, resumed), first, keeper).await?;
+            return Ok(session.in_slot(slot));
+        };
         if first.kind != kind {
             return Err(refused(journal.path(), "its first command does not begin a session"));
         }
@@ -109,7 +117,8 @@ impl Session {
             return Err(refused(journal.path(), &message));
         }
         let first = Frame::repeated(kind, own, ending);
-        let session = Self::with_journal(id, &engine, &policy, host, resumed, first).await?;
+        let session =
+            Self::with_journal(id, &engine, &policy, (host, resumed), first, keeper).await?;
         session.shared.replay().await?;
         Ok(session.in_slot(slot))
     }
@@ -141,7 +150,8 @@ impl Session {
             return Err(refused(replay.path(), "its first command does not begin a session"));
         }
         let first = Frame::repeated(command.kind, command.frame, ending);
-        let session = Self::with_journal(id, &engine, &policy, host, journal, first).await?;
+        let session =
+            Self::with_journal(id, &engine, &policy, (host, journal), first, None).await?;
         session.shared.replay().await?;
         Ok(session.in_slot(slot))
     }
@@ -151,13 +161,14 @@ impl Session {
         id: u64,
         engine: &Engine,
         policy: &Arc<Policy>,
-        host: Arc<SessionHost>,
-        journal: JournalHost,
+        (host, journal): (Arc<SessionHost>, JournalHost),
         first: Frame,
+        keeper: Option<Keeper>,
     ) -> Result<Self, Error> {
         let interpreter = interpreter(engine, policy).await?;
         let journal = Arc::new(journal);
-        let (shared, isolation) = Self::connected_by(id, policy, host, interpreter, &journal);
+        let (shared, isolation) =
+            Self::connected_by(id, policy, host, interpreter, &journal, keeper);
         let session = Self::of(shared, isolation, engine, policy);
         session.shared.begin_recorded(first).await?;
         Ok(session)
@@ -194,7 +205,11 @@ impl Session {
         .await?;
         let (engine, policy, old) = (&self.engine, &self.policy, &self.shared);
         let host = Arc::new(old.host.revived(config(old.id, engine, policy), Some(state))?);
-        host.saving().read_from(Arc::new(file));
+        let file = Arc::new(file);
+        let fits = saved.len() as u64 <= CHECKPOINT_BYTES;
+        let keeper = old.keeper.as_ref();
+        let keeper = keeper.map(|keeper| keeper.moved(fits.then(|| Arc::clone(&file))));
+        host.saving().read_from(file);
         let begin = beginning(engine, policy, &host)?;
         let command = Command::Resume {
             env: policy.env.clone(),
@@ -205,7 +220,8 @@ impl Session {
         let created = create(&host, journal, begin, saved).await;
         let created = Arc::new(created.map_err(Error::with_session_alive)?);
         let interpreter = interpreter(engine, policy).await.map_err(Error::with_session_alive)?;
-        let (shared, isolation) = Self::connected_by(old.id, policy, host, interpreter, &created);
+        let (shared, isolation) =
+            Self::connected_by(old.id, policy, host, interpreter, &created, keeper);
         let first = Frame::first(CommandKind::Resume, codec::encode(command));
         shared.begin_recorded(first).await?;
         self.seat.give_to(&shared);
@@ -238,7 +254,10 @@ impl Session {
     ///
     /// Dropping the future kills the session. The journal can be resumed again.
     pub async fn go_on(&mut self) -> Result<Option<Execution>, Error> {
-        self.shared.go_on(Stdin::empty(), None).await
+        let Some(execution) = self.shared.go_on(Stdin::empty(), None).await? else {
+            return Ok(None);
+        };
+        Ok(Some(self.after(execution, None).await))
     }
 
     /// Binds the local variables of the function in which the run was stopped that this session
@@ -269,10 +288,11 @@ impl Session {
         let (writer, reader) = pipe();
         let run = async move {
             let execution = self.shared.go_on(Stdin::empty(), Some(writer)).await?;
-            execution.ok_or_else(|| {
+            let execution = execution.ok_or_else(|| {
                 let message = "the journal has no run that is to go on";
                 Error::new(ErrorKind::Closed, message).with_session_alive()
-            })
+            })?;
+            Ok(self.after(execution, None).await)
         };
         RunStream::new(reader, Box::pin(run))
     }
@@ -446,15 +466,9 @@ impl Shared {
 
 /// Fails if sessions of this policy cannot be recorded.
 fn check(policy: &Policy) -> Result<(), Error> {
-    let unrecorded = |what: &str| {
-        let message = format!("a session cannot be recorded whose sandbox {what}");
-        Err(Error::new(ErrorKind::Config, message))
-    };
-    if policy.has_checkpoints {
-        return unrecorded("has checkpoints: its journal is what it goes on from");
-    }
     if policy.max_copies.is_some() {
-        return unrecorded("is forkable");
+        let message = "a session cannot be recorded whose sandbox is forkable";
+        return Err(Error::new(ErrorKind::Config, message));
     }
     Ok(())
 }

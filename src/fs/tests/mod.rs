@@ -1,5 +1,6 @@
 //! Tests of the file system as the guest uses it: through requests, on real directories.
 
+mod changed;
 mod differential;
 mod events;
 mod mounts;

@@ -180,6 +180,9 @@ impl JournalFile {
         if !found.is_file() {
             return Err(refused("it is not a regular file"));
         }
+        if found.len() == 0 {
+            return Err(refused("it is empty: the session was killed before it began"));
+        }
         if goes_on {
             match file.try_lock() {
                 Ok(()) => {}

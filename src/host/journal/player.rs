@@ -63,7 +63,7 @@ impl JournalHost {
                     reply => reply,
                 }
             }
-            Request::Effect(digest, Some(EffectReply { digest: again, milliseconds, reply }))
+            Request::Effect(digest, EffectReply { digest: again, milliseconds, reply })
                 if digest == Digest::of(&request) && again == digest =>
             {
                 let Reply::Host(reply) = reply else { return self.diverged(&request) };
@@ -71,10 +71,11 @@ impl JournalHost {
                 self.host.follow(&request, &reply);
                 reply
             }
-            Request::Effect(digest, None) if digest == Digest::of(&request) => {
+            Request::LastEffect(..) if self.looks_back() => self.beyond(&request),
+            Request::LastEffect(digest, before) if digest == Digest::of(&request) => {
                 let reply = match request {
                     HostRequest::File(request) => {
-                        HostReply::File(self.host.files().call_again(request))
+                        HostReply::File(self.host.files().call_again(request, before))
                     }
                     request => self.host.call(request),
                 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::data::execution::{LimitKind, MemoryKind, Termination};
-use crate::fs::FileError;
+use crate::fs::{Before, FileError};
 use crate::host::saved::SavedPackage;
 use crate::protocol::happened::Event;
 use crate::protocol::{HostReply, HostRequest};
@@ -76,8 +76,8 @@ pub(crate) enum Record {
         #[serde(with = "serde_bytes")]
         answer: Vec<u8>,
     },
-    /// The guest is about to change a file of the host.
-    Effect(Digest),
+    /// The guest is about to change a file of the host, and there was this before.
+    Effect(Digest, Before),
     /// What came of a request that is answered at once. `has_effect` if it is that of the last
     /// [`Effect`](Self::Effect).
     Replied { digest: Digest, has_effect: bool, milliseconds: u64, reply: Reply },

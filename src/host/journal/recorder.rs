@@ -67,9 +67,11 @@ impl JournalHost {
             }
             Kind::AtOnce { has_effect } => {
                 let digest = Digest::of(&request);
-                if has_effect {
+                if let (true, HostRequest::File(change)) = (has_effect, &request) {
+                    let before = self.host.files().before(change);
                     let mut state = lock(&self.state);
-                    let begun = state.append(&Record::Effect(digest)).and_then(|_| state.flush());
+                    let record = Record::Effect(digest, before);
+                    let begun = state.append(&record).and_then(|_| state.flush());
                     if let Err(reason) = begun {
                         drop(state);
                         return self.failed(reason);

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::file::{JournalFile, refused};
 use super::record::{Begin, CommandKind, CommandRecord, Digest, Ending, Record, Reply};
 use crate::data::error::Error;
+use crate::fs::Before;
 use crate::host::saved::SavedPackage;
 use crate::protocol::happened::{Event, Script};
 
@@ -73,8 +74,10 @@ pub(super) struct EffectReply {
 pub(super) enum Request {
     /// It was answered at once.
     Replied { digest: Digest, milliseconds: u64, reply: Reply },
-    /// It was about to change a file, and this came of it, if that is known.
-    Effect(Digest, Option<EffectReply>),
+    /// It was about to change a file, and this came of it.
+    Effect(Digest, EffectReply),
+    /// It was about to change a file, when there was this before, and the process ended.
+    LastEffect(Digest, Before),
     /// It was a call.
     Asked { digest: Digest, milliseconds: u64 },
     /// A replay makes it again.
@@ -142,7 +145,7 @@ impl Replay {
                     let events = events.map_err(|error| format!("events: {error}"))?;
                     self.was_interrupted |= events.iter().any(Event::is_interrupt);
                 }
-                Record::Asked { .. } | Record::Effect(_) => self.total += 1,
+                Record::Asked { .. } | Record::Effect(..) => self.total += 1,
                 Record::Answered { call, .. } => {
                     self.answers.insert(call, self.end);
                 }
@@ -274,9 +277,11 @@ impl Replay {
                     let reply = self.whole(reply)?;
                     return Ok(Request::Replied { digest, milliseconds, reply });
                 }
-                Record::Effect(digest) => {
-                    let reply = self.reply_to_effect()?;
-                    return Ok(Request::Effect(digest, reply));
+                Record::Effect(digest, before) => {
+                    return Ok(match self.reply_to_effect()? {
+                        Some(reply) => Request::Effect(digest, reply),
+                        None => Request::LastEffect(digest, before),
+                    });
                 }
                 _ => {}
             }
