@@ -17,6 +17,7 @@ mod completion;
 mod corpus;
 mod deadline;
 mod defaults;
+mod deferred;
 mod determinism;
 mod displays;
 mod endings;

@@ -138,7 +138,7 @@ impl Shared {
         self.host.close();
         // Another process, or this one, may go on with it.
         if let Some(journal) = &self.journal {
-            journal.end();
+            journal.close();
         }
     }
 

@@ -76,6 +76,9 @@ struct State {
     reads: HashMap<Digest, u64>,
     /// Why the session cannot go on.
     failure: Option<String>,
+    /// Whether the session has ended. What is under way is not carried out any more: the journal
+    /// would not have it.
+    is_closed: bool,
     /// Whether the last command that was replayed was interrupted.
     was_interrupted: bool,
     /// How the command that is replayed was stopped.
@@ -142,6 +145,7 @@ impl JournalHost {
             packages: 0,
             reads: HashMap::new(),
             failure: None,
+            is_closed: false,
             was_interrupted: false,
             stopped: None,
             is_over: false,
@@ -162,6 +166,9 @@ impl JournalHost {
     pub(crate) fn connect(self: &Arc<Self>, messages: Outbox) -> Outbox {
         // A journal is that of one isolate, so a second one cannot be connected.
         let _ = self.answers.set(Arc::downgrade(&messages));
+        let journal = Arc::downgrade(self);
+        let on_begin = move |call| journal.upgrade().map_or(Ok(()), |journal| journal.begun(call));
+        self.host.tools().tell_of_begins(Box::new(on_begin));
         let journal = Arc::clone(self);
         Arc::new(move |message| {
             if let Message::Answer(call, answer) = &message {
@@ -199,6 +206,12 @@ impl JournalHost {
         let mut state = lock(&self.state);
         let _ = state.flush();
         (state.appender, state.replay) = (None, None);
+    }
+
+    /// The session ends, as if its process had ended.
+    pub(crate) fn close(&self) {
+        lock(&self.state).is_closed = true;
+        self.end();
     }
 
     fn looks_back(&self) -> bool {
@@ -273,6 +286,9 @@ impl JournalHost {
 
     fn append(&self, record: &Record) -> Result<(), Error> {
         let mut state = lock(&self.state);
+        if state.is_closed {
+            return Ok(());
+        }
         let appended = state.append(record);
         let appended = appended.and_then(|_| state.flush());
         appended.map_err(|reason| Error::new(ErrorKind::Journal, reason))
@@ -298,6 +314,14 @@ impl JournalHost {
         }
     }
 
+    /// Records that the call of a deferred tool begins, before it does.
+    fn begun(&self, call: u32) -> Result<(), String> {
+        let mut state = lock(&self.state);
+        let appended = state.append(&Record::Begun(call)).and_then(|_| state.flush());
+        drop(state);
+        appended.inspect_err(|reason| self.fail(reason.clone()))
+    }
+
     /// Gives the guest an answer.
     fn give(&self, call: u32, answer: Vec<u8>) {
         if let Some(messages) = self.answers.get().and_then(Weak::upgrade) {
@@ -307,7 +331,12 @@ impl JournalHost {
 
     /// Ends the session. The first reason counts.
     fn fail(&self, reason: String) {
-        lock(&self.state).failure.get_or_insert(reason);
+        let mut state = lock(&self.state);
+        if state.is_closed {
+            return;
+        }
+        state.failure.get_or_insert(reason);
+        drop(state);
         if let Some(stopper) = self.stopper.get().and_then(Weak::upgrade) {
             stopper.kill();
         }
@@ -327,6 +356,9 @@ impl JournalHost {
 impl State {
     /// Appends a record, behind the requests that were passed on.
     fn append(&mut self, record: &Record) -> Result<u64, String> {
+        if self.is_closed {
+            return Err("the session has ended".to_owned());
+        }
         let Some(appender) = &mut self.appender else { return Ok(0) };
         if self.passed > 0 {
             appender.append(&Record::Passed(std::mem::take(&mut self.passed)))?;

@@ -121,7 +121,7 @@ impl JournalHost {
         if self.looks_back() {
             return self.beyond(&request);
         }
-        if self.may_ask_again(&request) {
+        if self.may_ask_again(call, &request) {
             return self.make_call(call, request);
         }
         let what = match &request {
@@ -159,9 +159,14 @@ impl JournalHost {
     }
 
     /// Returns `true` if a call that was under way may be made again.
-    pub(super) fn may_ask_again(&self, request: &HostRequest<'_>) -> bool {
+    pub(super) fn may_ask_again(&self, call: u32, request: &HostRequest<'_>) -> bool {
         match request {
-            HostRequest::CallTool { tool, .. } => self.host.tools().is_idempotent(tool),
+            HostRequest::CallTool { tool, .. } => {
+                let state = lock(&self.state);
+                let has_begun = state.replay.as_ref().is_some_and(|replay| replay.has_begun(call));
+                drop(state);
+                self.host.tools().may_call_again(tool, has_begun)
+            }
             HostRequest::NetStart { request, .. } => match request {
                 NetRequest::Connect { .. } => true,
                 request => is_safe(request),

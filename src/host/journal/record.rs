@@ -67,6 +67,8 @@ pub(crate) enum Record {
         /// Whether it is a call of a tool.
         is_tool: bool,
     },
+    /// The call of a deferred tool has begun.
+    Begun(u32),
     /// Its answer.
     Answered {
         call: u32,

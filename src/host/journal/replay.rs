@@ -1,7 +1,7 @@
 //! What a journal has, in the order in which a replay needs it: commands, events, and requests with
 //! what came of them. Each is read from the file when it is needed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::file::{JournalFile, refused};
@@ -30,6 +30,8 @@ pub(crate) struct Replay {
     done: u64,
     /// How many of the next requests a replay makes again.
     passed: u64,
+    /// The calls of deferred tools that have begun.
+    begun: HashSet<u32>,
     /// Where the answers to calls are.
     answers: HashMap<u32, u64>,
     /// Where the packages are that calls have loaded.
@@ -108,6 +110,7 @@ impl Replay {
             total: 0,
             done: 0,
             passed: 0,
+            begun: HashSet::new(),
             answers: HashMap::new(),
             loaded: HashMap::new(),
             runs: 0,
@@ -146,6 +149,7 @@ impl Replay {
                     self.was_interrupted |= events.iter().any(Event::is_interrupt);
                 }
                 Record::Asked { .. } | Record::Effect(..) => self.total += 1,
+                Record::Begun(call) => _ = self.begun.insert(call),
                 Record::Answered { call, .. } => {
                     self.answers.insert(call, self.end);
                 }
@@ -299,7 +303,9 @@ impl Replay {
                     return Ok(Some(EffectReply { digest, milliseconds, reply }));
                 }
                 // An answer may come in between.
-                Record::Answered { .. } | Record::Happened(_) => self.requests = found.end,
+                Record::Begun(_) | Record::Answered { .. } | Record::Happened(_) => {
+                    self.requests = found.end;
+                }
                 _ => break,
             }
         }
@@ -322,6 +328,11 @@ impl Replay {
             Some(Record::Loaded { packages, .. }) => Ok(Some(packages)),
             _ => Err(format!("there are no packages at byte {at}")),
         }
+    }
+
+    /// Returns `true` if the call of a deferred tool had begun.
+    pub(super) fn has_begun(&self, call: u32) -> bool {
+        self.begun.contains(&call)
     }
 
     /// Returns the answer to a call, if there is one, whether it is the host's refusal, and when it

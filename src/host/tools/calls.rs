@@ -84,8 +84,8 @@ impl Calls {
         let (abort, registration) = AbortHandle::new_pair();
         let spec = Arc::clone(&call.tool.spec);
         let clock = CallClock::new(&self.clock);
-        let context =
-            ToolContext::new(self.session.clone(), spec, (self.run, id), over, &permit, &clock);
+        let (session, host) = (self.session.clone(), Arc::downgrade(&self.host));
+        let context = ToolContext::new(session, spec, (self.run, id), over, &permit, &clock, host);
         let served = serve(Arc::clone(&self.host), clock, call, context, permit);
         let served = Abortable::new(served, registration);
         self.running.push(served.map(move |answer| (id, answer.ok())).boxed());

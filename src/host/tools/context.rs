@@ -5,9 +5,10 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 
+use super::ToolHost;
 use super::queue::CallPermit;
 use super::session_handle::SessionHandle;
-use crate::data::tool::ToolSpec;
+use crate::data::tool::{ToolError, ToolSpec};
 use crate::host::stop::{CallClock, ClockPause};
 
 /// One tool call: its session, and whether anybody still waits for it.
@@ -22,6 +23,7 @@ pub struct ToolContext {
     /// Weak, because a tool may keep its context after the call.
     permit: Weak<CallPermit>,
     clock: Arc<CallClock>,
+    host: Weak<ToolHost>,
 }
 
 impl ToolContext {
@@ -32,9 +34,10 @@ impl ToolContext {
         over: watch::Receiver<()>,
         permit: &Arc<CallPermit>,
         clock: &Arc<CallClock>,
+        host: Weak<ToolHost>,
     ) -> Self {
         let (permit, clock) = (Arc::downgrade(permit), Arc::clone(clock));
-        Self { session, spec, call, run, over, permit, clock }
+        Self { session, spec, call, run, over, permit, clock, host }
     }
 
     /// Returns the permit under which the call runs.
@@ -115,6 +118,22 @@ impl ToolContext {
     /// ```
     pub fn pause_clock(&self) -> ClockPause {
         self.clock.pause()
+    }
+
+    /// Notes that the call begins to do what must not be done twice, for a tool that is
+    /// [deferred](crate::Tool::deferred). A recorded session has that in its journal when this
+    /// returns.
+    ///
+    /// # Errors
+    ///
+    /// An error for the guest if nobody waits for the call any more, or the journal cannot be
+    /// written. Return it, and do nothing.
+    pub fn begin(&self) -> Result<(), ToolError> {
+        if self.is_cancelled() {
+            return Err(ToolError::new("RuntimeError", "nobody waits for the call any more"));
+        }
+        let noted = self.host.upgrade().map_or(Ok(()), |host| host.note_begin(self.call));
+        noted.map_err(|reason| ToolError::new("RuntimeError", reason))
     }
 
     /// Writes a line to the run's standard error, prefixed with the tool's name in brackets.

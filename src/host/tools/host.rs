@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 
@@ -34,7 +34,11 @@ pub(crate) struct ToolHost {
     max_value_bytes: u64,
     audit: AuditLog,
     counters: Arc<RunCounters>,
+    on_begin: OnceLock<OnBegin>,
 }
+
+/// Is told of the call of a deferred tool that begins.
+type OnBegin = Box<dyn Fn(u32) -> Result<(), String> + Send + Sync>;
 
 struct Entry {
     tool: Tool,
@@ -58,6 +62,7 @@ impl ToolHost {
             max_value_bytes: limits.value_bytes(),
             audit,
             counters,
+            on_begin: OnceLock::new(),
         }
     }
 
@@ -102,6 +107,7 @@ impl ToolHost {
             max_value_bytes: self.max_value_bytes,
             audit,
             counters,
+            on_begin: OnceLock::new(),
         }
     }
 
@@ -212,13 +218,26 @@ impl ToolHost {
         Ok(())
     }
 
-    /// Returns `true` if a call of the tool may be made again after its answer was lost.
-    pub(crate) fn is_idempotent(&self, name: &str) -> bool {
+    /// Returns `true` if a call of the tool may be made again after its answer was lost. `has_begun`
+    /// says whether the tool has noted that it begins.
+    pub(crate) fn may_call_again(&self, name: &str, has_begun: bool) -> bool {
         if self.modules.question(name).is_some() {
             return true;
         }
-        let known = lock(&self.tools).get(name).map(|entry| entry.tool.is_idempotent);
-        known.unwrap_or_else(|| self.modules.tool(name).is_some_and(|tool| tool.is_idempotent))
+        let may = |tool: &Tool| tool.is_idempotent || tool.is_deferred && !has_begun;
+        let known = lock(&self.tools).get(name).map(|entry| may(&entry.tool));
+        known.unwrap_or_else(|| self.modules.tool(name).is_some_and(|tool| may(&tool)))
+    }
+
+    /// Has `on_begin` be told of calls of deferred tools that begin.
+    pub(crate) fn tell_of_begins(&self, on_begin: OnBegin) {
+        // A host has one journal.
+        let _ = self.on_begin.set(on_begin);
+    }
+
+    /// Notes that the call of a deferred tool begins.
+    pub(super) fn note_begin(&self, call: u32) -> Result<(), String> {
+        self.on_begin.get().map_or(Ok(()), |on_begin| on_begin(call))
     }
 
     /// Counts a call that was made before, in a session that is replayed.

@@ -74,6 +74,7 @@ pub struct Tool {
     timeout: Option<Duration>,
     max_calls: Option<u64>,
     is_idempotent: bool,
+    is_deferred: bool,
     /// It answers a question of the guest's glue, and is no call of the guest's code.
     is_question: bool,
     /// Why a sandbox rejects this tool.
@@ -182,6 +183,7 @@ impl Tool {
             timeout: None,
             max_calls: None,
             is_idempotent: false,
+            is_deferred: false,
             is_question: false,
             fault,
         }
@@ -233,6 +235,34 @@ impl Tool {
     /// the guest.
     pub fn idempotent(mut self) -> Self {
         self.is_idempotent = true;
+        self
+    }
+
+    /// Says that a call does nothing that must not be done twice before it has called
+    /// [`ToolContext::begin`]: it asks a person first, or waits for its turn. A call that had not
+    /// begun when the process of a recorded session ended is made again.
+    ///
+    /// Default: a call begins at once.
+    ///
+    /// ```
+    /// use isolet::{Tool, ToolError, ToolSpec, Value};
+    ///
+    /// # async fn ask(_: &str) -> bool { true }
+    /// let send = Tool::from_handler(ToolSpec::new("send"), |_, cx| async move {
+    ///     let pause = cx.pause_clock();
+    ///     if !ask("Send it?").await {
+    ///         return Err(ToolError::new("PermissionError", "the user said no"));
+    ///     }
+    ///     drop(pause);
+    ///     cx.begin()?;
+    ///     // Sends it.
+    ///     Ok(Value::None)
+    /// });
+    /// let send = send.deferred();
+    /// # let _ = send;
+    /// ```
+    pub fn deferred(mut self) -> Self {
+        self.is_deferred = true;
         self
     }
 

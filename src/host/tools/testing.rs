@@ -1,6 +1,6 @@
 //! Calls of tools without a guest, for tests of what stands above.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -36,6 +36,7 @@ pub async fn call(
     let handle = no_session(session);
     let clock = RunClock::new(Instant::now(), LIMIT, LIMIT);
     let clock = CallClock::new(&Arc::new(clock));
-    let context = ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &permit, &clock);
+    let context =
+        ToolContext::new(handle, tool.shared_spec(), (run, 1), over, &permit, &clock, Weak::new());
     (tool.handler)(bound, context).await
 }

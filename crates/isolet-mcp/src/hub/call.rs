@@ -31,8 +31,9 @@ pub(super) fn tool(
 ) -> Tool {
     let (spec, name) = (signature.spec.clone(), definition.name.clone());
     let says_read_only = definition.says_read_only();
+    let may_repeat = upstream.config().trusts_hints() && says_read_only;
     let target = Arc::new(Target { hub, upstream, name, signature, says_read_only });
-    Tool::from_handler(spec, move |bound, cx| {
+    let tool = Tool::from_handler(spec, move |bound, cx| {
         let target = Arc::clone(&target);
         async move {
             let mut record = Recorder::new(&target, &cx);
@@ -40,7 +41,10 @@ pub(super) fn tool(
             record.end(&result);
             result
         }
-    })
+    });
+    // It asks a person first.
+    let tool = tool.deferred();
+    if may_repeat { tool.idempotent() } else { tool }
 }
 
 struct Target {
@@ -59,6 +63,7 @@ impl Target {
         record: &mut CallRecord,
     ) -> Result<Value, ToolError> {
         let arguments = self.permit(bound, cx, record).await?;
+        cx.begin()?;
         let config = self.upstream.config();
         let time = config.call_time().unwrap_or(self.hub.0.call_time);
         let begun = Instant::now();
