@@ -203,7 +203,7 @@ pub use data::version::v8_version;
 pub use data::written_file::WrittenFile;
 pub use fs::{ChangeKind, ExportDirectory, FileChange, Mount, MountMode};
 pub use host::audit::{Access, AuditEvent};
-pub use host::journal::{JournalSync, Traced, TracedWhat};
+pub use host::journal::{JournalFull, JournalSync, Traced, TracedWhat};
 pub use host::stop::ClockPause;
 pub use host::tools::{SessionHandle, Tool, ToolContext, ToolModule};
 pub use packages::{

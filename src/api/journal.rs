@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::host::journal::JournalSync;
+use crate::host::journal::{JournalFull, JournalOptions, JournalSync};
 
 /// The file that a session is recorded to, and how.
 ///
@@ -18,6 +18,7 @@ pub struct Journal {
     path: PathBuf,
     sync: JournalSync,
     max_bytes: u64,
+    when_full: JournalFull,
 }
 
 impl Journal {
@@ -26,7 +27,12 @@ impl Journal {
 
     /// Makes the journal of this file.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), sync: JournalSync::default(), max_bytes: Self::DEFAULT_BYTES }
+        Self {
+            path: path.into(),
+            sync: JournalSync::default(),
+            max_bytes: Self::DEFAULT_BYTES,
+            when_full: JournalFull::default(),
+        }
     }
 
     /// Sets when what is recorded reaches the device.
@@ -37,9 +43,8 @@ impl Journal {
         self
     }
 
-    /// Sets the maximum size of the file, in bytes. A run that would exceed it ends with
-    /// [`ErrorKind::Journal`](crate::ErrorKind::Journal), and the session with it; the journal can
-    /// be resumed with a larger limit.
+    /// Sets the maximum size of the file, in bytes. [`when_full`](Self::when_full) says what happens
+    /// past it.
     ///
     /// Default: 1 GiB.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
@@ -47,12 +52,22 @@ impl Journal {
         self
     }
 
+    /// Sets what happens to a run that would exceed the maximum size.
+    ///
+    /// Default: it ends with [`ErrorKind::Journal`](crate::ErrorKind::Journal), and the session with
+    /// it.
+    pub fn when_full(mut self, when_full: JournalFull) -> Self {
+        self.when_full = when_full;
+        self
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn options(&self) -> (JournalSync, u64) {
-        (self.sync, self.max_bytes)
+    pub(crate) fn options(&self) -> JournalOptions {
+        let Self { sync, max_bytes, when_full, .. } = *self;
+        JournalOptions { sync, max_bytes, when_full }
     }
 }
 

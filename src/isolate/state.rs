@@ -145,12 +145,12 @@ impl State {
     pub(crate) fn wait_for_answer(&mut self, call: u32) -> bool {
         // In a deterministic session nothing depends on how long it takes.
         let patience = if self.order.is_some() { Duration::MAX } else { PATIENCE };
-        if self.recorded_end().is_some() {
+        if self.recorded_end(call).is_some() {
             return false;
         }
         let end = self.in_place(call, patience, false);
         if end.is_some() {
-            self.record_end(InPlace::NotSoon);
+            self.record_end(call, InPlace::NotSoon);
         }
         end.is_none()
     }
@@ -159,7 +159,7 @@ impl State {
     /// interrupted. Returns how the wait has ended if not with an answer. Other messages are left
     /// to the event loop.
     pub(crate) fn block_on_answer(&mut self, call: u32, limit: Duration) -> Option<InPlace> {
-        if let Some(end) = self.recorded_end() {
+        if let Some(end) = self.recorded_end(call) {
             return Some(end);
         }
         let is_host = self.calls.answerer(call) == Some(Answerer::Host);
@@ -168,7 +168,7 @@ impl State {
         let limit = if stands_still { Duration::MAX } else { limit };
         let end = self.in_place(call, limit, true);
         if let Some(end) = end {
-            self.record_end(end);
+            self.record_end(call, end);
         }
         end
     }
@@ -180,13 +180,13 @@ impl State {
 
     /// Returns how a wait in place has ended in a recorded session that is replayed, if it has not
     /// with an answer.
-    fn recorded_end(&mut self) -> Option<InPlace> {
-        self.recording()?.recorded_end()
+    fn recorded_end(&mut self, call: u32) -> Option<InPlace> {
+        self.recording()?.recorded_end(call)
     }
 
-    fn record_end(&mut self, end: InPlace) {
+    fn record_end(&mut self, call: u32, end: InPlace) {
         if let Some(recording) = self.recording() {
-            recording.ended(end);
+            recording.ended(call, end);
         }
     }
 

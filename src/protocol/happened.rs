@@ -19,12 +19,12 @@ pub(crate) enum Event {
     /// At this look at the clock, it had gone on to this time, in milliseconds since the session
     /// started.
     Clock { look: u64, now: f64 },
-    /// The guest did not get an answer by waiting for it in place.
-    NoAnswerSoon,
-    /// The guest waited in place for an answer until its time was over.
-    Expired,
-    /// The guest's wait in place for an answer was interrupted.
-    InterruptInPlace,
+    /// The guest did not get the answer to this call by waiting for it in place.
+    NoAnswerSoon(u32),
+    /// The guest waited in place for the answer to this call until its time was over.
+    Expired(u32),
+    /// The guest's wait in place for the answer to this call was interrupted.
+    InterruptInPlace(u32),
     /// The guest of a session with virtual clocks waited for a server for this long, in
     /// milliseconds.
     Waited(f64),
@@ -44,7 +44,7 @@ pub(crate) struct Script {
 impl Event {
     /// Returns `true` if it is an interrupt of the run.
     pub(crate) fn is_interrupt(&self) -> bool {
-        matches!(self, Self::InterruptInWait | Self::Interrupt { .. } | Self::InterruptInPlace)
+        matches!(self, Self::InterruptInWait | Self::Interrupt { .. } | Self::InterruptInPlace(_))
     }
 
     /// Returns where the clock stands from here on, in milliseconds since the session started, if

@@ -8,6 +8,7 @@ dies        it ends at a message that it does not know
 page=N      it lists N tools at a time
 text=FILE   the description of `changing` is the file's content
 starts=FILE it adds a line to the file when it starts
+calls=FILE  it adds a line to the file, the name and the arguments, for each call of a tool
 hold=FILE   it opens the file for writing and never closes it
 deaf        it answers nothing
 bad         one of its tools has no valid form
@@ -149,6 +150,9 @@ def handle(message, send):
         answer(listing(params))
     elif method == "tools/call":
         name = params["name"]
+        if "calls" in OPTIONS:
+            with open(OPTIONS["calls"], "a") as file:
+                file.write(f"{name} {json.dumps(params.get('arguments'))}\n")
         if name == "crash":
             os._exit(3)
         if name == "never":

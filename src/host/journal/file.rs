@@ -37,16 +37,37 @@ pub enum JournalSync {
     Always,
 }
 
+/// What happens when a journal has its maximum size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JournalFull {
+    /// The run ends with an error, and the session with it. The journal can be resumed with a
+    /// larger limit.
+    #[default]
+    EndSession,
+    /// The session goes on, and is recorded no longer. The file is emptied, because a session that
+    /// was resumed from it would do again what came later.
+    EndRecording,
+}
+
+/// How a journal is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct JournalOptions {
+    pub(crate) sync: JournalSync,
+    pub(crate) max_bytes: u64,
+    pub(crate) when_full: JournalFull,
+}
+
 /// Appends to a journal.
 pub(super) struct Appender {
     file: Arc<File>,
     path: PathBuf,
-    sync: JournalSync,
+    options: JournalOptions,
     /// What was not written yet.
     buffer: Vec<u8>,
     /// How long the file is with it, in bytes.
     length: u64,
-    limit: u64,
+    /// Whether it was full, and has ended.
+    is_over: bool,
 }
 
 impl Appender {
@@ -54,8 +75,7 @@ impl Appender {
     /// what it has put there leads nowhere.
     pub(super) fn create(
         path: &Path,
-        sync: JournalSync,
-        limit: u64,
+        options: JournalOptions,
         writable: &[Identity],
     ) -> Result<Self, Error> {
         let failed = |error: io::Error| unusable(path, "cannot be made", error);
@@ -64,23 +84,32 @@ impl Appender {
         let file = place.create(&name).map_err(failed)?;
         // Nobody else can have it open for long, and a reader does not mind.
         file.try_lock().map_err(|error| failed(error.into()))?;
-        let mut appender = Self::new(Arc::new(file), path, sync, limit, 0);
+        let mut appender = Self::new(Arc::new(file), path, options, 0);
         appender.buffer.extend_from_slice(MAGIC);
         appender.length = MAGIC.len() as u64;
         Ok(appender)
     }
 
-    fn new(file: Arc<File>, path: &Path, sync: JournalSync, limit: u64, length: u64) -> Self {
-        Self { file, path: path.to_owned(), sync, buffer: Vec::new(), length, limit }
+    fn new(file: Arc<File>, path: &Path, options: JournalOptions, length: u64) -> Self {
+        let (path, buffer) = (path.to_owned(), Vec::new());
+        Self { file, path, options, buffer, length, is_over: false }
+    }
+
+    /// Returns `true` if it was full, and has ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Returns `true` if it waits for the device.
     pub(super) fn syncs(&self) -> bool {
-        self.sync == JournalSync::Always
+        self.options.sync == JournalSync::Always && !self.is_over
     }
 
     /// Appends a record. Returns where it is.
     pub(super) fn append(&mut self, record: &Record) -> Result<u64, String> {
+        if self.is_over {
+            return Ok(0);
+        }
         let place = self.length;
         let start = self.buffer.len();
         self.buffer.extend_from_slice(&[0; HEADER_BYTES]);
@@ -90,7 +119,9 @@ impl Appender {
         let header = header(body).ok_or("a record is larger than 4 GiB")?;
         self.buffer[start..start + HEADER_BYTES].copy_from_slice(&header);
         let length = place + (self.buffer.len() - start) as u64;
-        self.check(length)?;
+        if !self.has_room(length)? {
+            return Ok(0);
+        }
         self.length = length;
         if self.buffer.len() >= BUFFER_BYTES {
             self.write()?;
@@ -100,7 +131,9 @@ impl Appender {
 
     /// Appends bytes that a record has announced.
     pub(super) fn append_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
-        self.check(self.length + bytes.len() as u64)?;
+        if self.is_over || !self.has_room(self.length + bytes.len() as u64)? {
+            return Ok(());
+        }
         self.length += bytes.len() as u64;
         self.buffer.extend_from_slice(bytes);
         self.write()
@@ -112,7 +145,7 @@ impl Appender {
             return Ok(());
         }
         self.write()?;
-        match self.sync {
+        match self.options.sync {
             JournalSync::Never => Ok(()),
             JournalSync::Always => self.file.sync_data().map_err(|error| self.failed(&error)),
         }
@@ -124,13 +157,26 @@ impl Appender {
         written.map_err(|error| self.failed(&error))
     }
 
-    fn check(&self, needed: u64) -> Result<(), String> {
-        let limit = self.limit;
+    /// Ends the journal if it would have more bytes than it may, or fails.
+    fn has_room(&mut self, needed: u64) -> Result<bool, String> {
+        let limit = self.options.max_bytes;
         if needed <= limit {
-            return Ok(());
+            return Ok(true);
         }
-        let path = self.path.display();
-        Err(format!("the journal `{path}` would have {needed} bytes, the limit is {limit} bytes"))
+        match self.options.when_full {
+            JournalFull::EndSession => {
+                let path = self.path.display();
+                Err(format!(
+                    "the journal `{path}` would have {needed} bytes, the limit is {limit} bytes"
+                ))
+            }
+            JournalFull::EndRecording => {
+                self.is_over = true;
+                self.buffer = Vec::new();
+                self.file.set_len(0).map_err(|error| self.failed(&error))?;
+                Ok(false)
+            }
+        }
     }
 
     fn failed(&self, error: &io::Error) -> String {
@@ -248,12 +294,12 @@ impl JournalFile {
     }
 
     /// Goes on with the journal behind its last record, which ends there.
-    pub(super) fn go_on(&self, end: u64, sync: JournalSync, limit: u64) -> Result<Appender, Error> {
+    pub(super) fn go_on(&self, end: u64, options: JournalOptions) -> Result<Appender, Error> {
         let failed = |error: io::Error| unusable(&self.path, "cannot be written", error);
         self.file.set_len(end).map_err(failed)?;
         let mut at_end = &*self.file;
         io::Seek::seek(&mut at_end, io::SeekFrom::Start(end)).map_err(failed)?;
-        Ok(Appender::new(Arc::clone(&self.file), &self.path, sync, limit, end))
+        Ok(Appender::new(Arc::clone(&self.file), &self.path, options, end))
     }
 
     fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {

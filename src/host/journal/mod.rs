@@ -24,9 +24,10 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
 pub(crate) use self::difference::difference;
-pub use self::file::JournalSync;
+pub(crate) use self::file::JournalOptions;
 use self::file::{Appender, refused};
-pub(crate) use self::record::{Begin, CommandKind, CommandRecord, Ending, Stopped};
+pub use self::file::{JournalFull, JournalSync};
+pub(crate) use self::record::{Begin, CallAgain, CommandKind, CommandRecord, Ending, Stopped};
 use self::record::{Digest, Record};
 pub(crate) use self::replay::{NextCommand, Replay, Until};
 pub(crate) use self::trace::Tracer;
@@ -70,6 +71,8 @@ struct State {
     /// The calls that may load packages, and how many packages the session has.
     imports: HashSet<u32>,
     packages: usize,
+    /// The recorded answers to calls that are made again for what they do to the host.
+    substitutes: HashMap<u32, Vec<u8>>,
     /// The exchanges that were open in the process that has ended.
     lost: HashSet<u32>,
     /// Where the bytes of files are recorded.
@@ -96,12 +99,12 @@ impl JournalHost {
     pub(crate) fn create(
         host: Arc<SessionHost>,
         path: &Path,
-        (sync, limit): (JournalSync, u64),
+        options: JournalOptions,
         begin: Begin,
         saved: &[u8],
     ) -> Result<Self, Error> {
         let failed = |reason: String| refused(path, &reason);
-        let mut appender = Appender::create(path, sync, limit, &host.writable())?;
+        let mut appender = Appender::create(path, options, &host.writable())?;
         let record = Record::Begin { begin, saved_bytes: saved.len() as u64 };
         appender.append(&record).map_err(failed)?;
         appender.append_bytes(saved).map_err(failed)?;
@@ -113,9 +116,9 @@ impl JournalHost {
     pub(crate) fn resume(
         host: Arc<SessionHost>,
         replay: Replay,
-        (sync, limit): (JournalSync, u64),
+        options: JournalOptions,
     ) -> Result<Self, Error> {
-        let appender = replay.file().go_on(replay.end(), sync, limit)?;
+        let appender = replay.file().go_on(replay.end(), options)?;
         Ok(Self::new(host, Mode::GoesOn, Some(replay), Some(appender)))
     }
 
@@ -141,6 +144,7 @@ impl JournalHost {
             began: Instant::now(),
             passed: 0,
             imports: HashSet::new(),
+            substitutes: HashMap::new(),
             lost: HashSet::new(),
             packages: 0,
             reads: HashMap::new(),
@@ -172,6 +176,9 @@ impl JournalHost {
         let journal = Arc::clone(self);
         Arc::new(move |message| {
             if let Message::Answer(call, answer) = &message {
+                if let Some(recorded) = lock(&journal.state).substitutes.remove(call) {
+                    return messages(Message::Answer(*call, recorded.into()));
+                }
                 journal.answered(*call, answer, false);
             }
             messages(message);
@@ -220,7 +227,7 @@ impl JournalHost {
 
     /// Returns `true` if what happens is recorded.
     pub(crate) fn is_recorded(&self) -> bool {
-        lock(&self.state).appender.is_some()
+        lock(&self.state).appender.as_ref().is_some_and(|appender| !appender.is_over())
     }
 
     /// Returns the next command of a replay.

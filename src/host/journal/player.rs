@@ -2,7 +2,7 @@
 
 use std::sync::Weak;
 
-use super::record::{Digest, Reply};
+use super::record::{CallAgain, Digest, Reply};
 use super::recorder::Kind;
 use super::replay::{EffectReply, Request};
 use super::trace::{self, Traced, TracedWhat};
@@ -45,10 +45,10 @@ impl JournalHost {
                 Kind::Passed => self.host.call(request),
                 _ => self.diverged(&request),
             },
-            Request::Asked { digest, milliseconds } if digest == Digest::of(&request) => {
+            Request::Asked { digest, milliseconds, again } if digest == Digest::of(&request) => {
                 self.trace(milliseconds, || trace::of_request(&request, None));
                 match self.kind(&request) {
-                    Kind::Call(call) => self.replay_call(call, request),
+                    Kind::Call(call) => self.replay_call(call, request, again),
                     _ => self.diverged(&request),
                 }
             }
@@ -87,7 +87,12 @@ impl JournalHost {
 
     /// Gives the guest the answer to a call that was made before. Without one, the call is made
     /// again if that does no harm.
-    pub(super) fn replay_call(&self, call: u32, request: HostRequest<'_>) -> HostReply {
+    fn replay_call(
+        &self,
+        call: u32,
+        request: HostRequest<'_>,
+        again: Option<CallAgain>,
+    ) -> HostReply {
         let recorded = {
             let state = lock(&self.state);
             let replay = state.replay.as_ref();
@@ -106,6 +111,12 @@ impl JournalHost {
             {
                 return self.failed(error.to_string());
             }
+            if let HostRequest::CallTool { tool, .. } = &request
+                && self.host.tools().is_question(tool)
+                && !self.looks_back()
+            {
+                return self.ask_again(call, request, answer);
+            }
             let permitted =
                 if is_refusal { Ok(()) } else { self.host.permit_again(call, &request) };
             if let Err(reason) = permitted {
@@ -121,7 +132,7 @@ impl JournalHost {
         if self.looks_back() {
             return self.beyond(&request);
         }
-        if self.may_ask_again(call, &request) {
+        if self.may_ask_again(call, &request, again) {
             return self.make_call(call, request);
         }
         let what = match &request {
@@ -138,6 +149,18 @@ impl JournalHost {
         let answer = codec::encode_answer(Err(ToolError::new(CALL_INTERRUPTED, message)), u64::MAX);
         self.answered(call, &answer, true);
         self.give(call, answer);
+        HostReply::Done
+    }
+
+    /// Asks the host a question of the guest's glue again, for the modules of tools that it then has.
+    /// The guest gets the recorded answer.
+    fn ask_again(&self, call: u32, request: HostRequest<'_>, recorded: Vec<u8>) -> HostReply {
+        lock(&self.state).substitutes.insert(call, recorded);
+        if matches!(self.host.call(request), HostReply::Refused(..))
+            && let Some(recorded) = lock(&self.state).substitutes.remove(&call)
+        {
+            self.give(call, recorded);
+        }
         HostReply::Done
     }
 
@@ -159,14 +182,21 @@ impl JournalHost {
     }
 
     /// Returns `true` if a call that was under way may be made again.
-    pub(super) fn may_ask_again(&self, call: u32, request: &HostRequest<'_>) -> bool {
+    fn may_ask_again(
+        &self,
+        call: u32,
+        request: &HostRequest<'_>,
+        again: Option<CallAgain>,
+    ) -> bool {
         match request {
-            HostRequest::CallTool { tool, .. } => {
-                let state = lock(&self.state);
-                let has_begun = state.replay.as_ref().is_some_and(|replay| replay.has_begun(call));
-                drop(state);
-                self.host.tools().may_call_again(tool, has_begun)
-            }
+            HostRequest::CallTool { .. } => match again {
+                Some(CallAgain::Always) => true,
+                Some(CallAgain::UnlessBegun) => {
+                    let state = lock(&self.state);
+                    !state.replay.as_ref().is_some_and(|replay| replay.has_begun(call))
+                }
+                Some(CallAgain::Never) | None => false,
+            },
             HostRequest::NetStart { request, .. } => match request {
                 NetRequest::Connect { .. } => true,
                 request => is_safe(request),

@@ -47,6 +47,16 @@ impl Digest {
     }
 }
 
+/// Whether the call of a tool may be made again whose answer was lost, by the tool's own word when
+/// the call was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum CallAgain {
+    Never,
+    /// If the tool had not noted that it begins.
+    UnlessBegun,
+    Always,
+}
+
 /// A part of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Record {
@@ -64,8 +74,8 @@ pub(crate) enum Record {
         call: u32,
         digest: Digest,
         milliseconds: u64,
-        /// Whether it is a call of a tool.
-        is_tool: bool,
+        /// For the call of a tool, whether it may be made again.
+        again: Option<CallAgain>,
     },
     /// The call of a deferred tool has begun.
     Begun(u32),

@@ -52,12 +52,17 @@ impl JournalHost {
             }
             Kind::Call(call) => {
                 let asked = {
+                    let digest = Digest::of(&request);
+                    let again = match &request {
+                        HostRequest::CallTool { tool, .. } => {
+                            Some(self.host.tools().may_repeat(tool))
+                        }
+                        _ => None,
+                    };
                     let mut state = lock(&self.state);
                     let milliseconds = state.milliseconds();
-                    let digest = Digest::of(&request);
-                    let is_tool = matches!(request, HostRequest::CallTool { .. });
                     state
-                        .append(&Record::Asked { call, digest, milliseconds, is_tool })
+                        .append(&Record::Asked { call, digest, milliseconds, again })
                         .and_then(|_| state.flush())
                 };
                 match asked {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::file::{JournalFile, refused};
-use super::record::{Begin, CommandKind, CommandRecord, Digest, Ending, Record, Reply};
+use super::record::{Begin, CallAgain, CommandKind, CommandRecord, Digest, Ending, Record, Reply};
 use crate::data::error::Error;
 use crate::fs::Before;
 use crate::host::saved::SavedPackage;
@@ -81,7 +81,7 @@ pub(super) enum Request {
     /// It was about to change a file, when there was this before, and the process ended.
     LastEffect(Digest, Before),
     /// It was a call.
-    Asked { digest: Digest, milliseconds: u64 },
+    Asked { digest: Digest, milliseconds: u64, again: Option<CallAgain> },
     /// A replay makes it again.
     Passed,
 }
@@ -126,7 +126,7 @@ impl Replay {
     fn index(&mut self, until: Until) -> Result<(), String> {
         let mut tool_calls = 0;
         while let Some(found) = self.file.record(self.end)? {
-            tool_calls += u64::from(matches!(found.record, Record::Asked { is_tool: true, .. }));
+            tool_calls += u64::from(matches!(found.record, Record::Asked { again: Some(_), .. }));
             let is_over = match until {
                 Until::End => false,
                 Until::Call(call) => tool_calls >= call.max(1),
@@ -274,8 +274,8 @@ impl Replay {
                     self.passed = count - 1;
                     return Ok(Request::Passed);
                 }
-                Record::Asked { digest, milliseconds, .. } => {
-                    return Ok(Request::Asked { digest, milliseconds });
+                Record::Asked { digest, milliseconds, again, .. } => {
+                    return Ok(Request::Asked { digest, milliseconds, again });
                 }
                 Record::Replied { digest, milliseconds, reply, has_effect: false } => {
                     let reply = self.whole(reply)?;

@@ -16,6 +16,7 @@ use crate::data::tool::{ToolError, ToolSpec};
 use crate::data::value::Value;
 use crate::data::value::marshal::{self, DecodeError, Reader};
 use crate::host::audit::{Access, AuditLog};
+use crate::host::journal::CallAgain;
 use crate::host::stop::RunCounters;
 use crate::protocol::NAME_BYTES;
 use crate::support::lock::lock;
@@ -218,15 +219,23 @@ impl ToolHost {
         Ok(())
     }
 
-    /// Returns `true` if a call of the tool may be made again after its answer was lost. `has_begun`
-    /// says whether the tool has noted that it begins.
-    pub(crate) fn may_call_again(&self, name: &str, has_begun: bool) -> bool {
-        if self.modules.question(name).is_some() {
-            return true;
+    /// Returns `true` if this is no tool, but a question of the guest's glue.
+    pub(crate) fn is_question(&self, name: &str) -> bool {
+        self.modules.question(name).is_some()
+    }
+
+    /// Returns whether a call of the tool may be made again after its answer was lost.
+    pub(crate) fn may_repeat(&self, name: &str) -> CallAgain {
+        let of = |tool: &Tool| match tool {
+            Tool { is_idempotent: true, .. } => CallAgain::Always,
+            Tool { is_deferred: true, .. } => CallAgain::UnlessBegun,
+            _ => CallAgain::Never,
+        };
+        if let Some(entry) = lock(&self.tools).get(name) {
+            return of(&entry.tool);
         }
-        let may = |tool: &Tool| tool.is_idempotent || tool.is_deferred && !has_begun;
-        let known = lock(&self.tools).get(name).map(|entry| may(&entry.tool));
-        known.unwrap_or_else(|| self.modules.tool(name).is_some_and(|tool| may(&tool)))
+        // What is neither a tool nor a question is refused.
+        self.modules.tool(name).as_ref().map_or(CallAgain::Always, of)
     }
 
     /// Has `on_begin` be told of calls of deferred tools that begin.

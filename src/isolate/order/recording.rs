@@ -163,25 +163,25 @@ impl Recording {
         self.log.push(event, &*self.host);
     }
 
-    /// Returns how a wait in place that begins now ends, if it was recorded that it ends without an
-    /// answer.
-    pub(crate) fn recorded_end(&mut self) -> Option<InPlace> {
-        let end = match self.script.front()? {
-            Event::NoAnswerSoon => InPlace::NotSoon,
-            Event::Expired => InPlace::Expired,
-            Event::InterruptInPlace => InPlace::Interrupted,
+    /// Returns how the wait in place for the answer to a call ends that begins now, if it was recorded
+    /// that it ends without one.
+    pub(crate) fn recorded_end(&mut self, call: u32) -> Option<InPlace> {
+        let end = match *self.script.front()? {
+            Event::NoAnswerSoon(of) if of == call => InPlace::NotSoon,
+            Event::Expired(of) if of == call => InPlace::Expired,
+            Event::InterruptInPlace(of) if of == call => InPlace::Interrupted,
             _ => return None,
         };
         self.pop();
         Some(end)
     }
 
-    /// A wait in place has ended without an answer.
-    pub(crate) fn ended(&mut self, end: InPlace) {
-        self.push(match end {
-            InPlace::NotSoon => &Event::NoAnswerSoon,
-            InPlace::Expired => &Event::Expired,
-            InPlace::Interrupted => &Event::InterruptInPlace,
+    /// The wait in place for the answer to a call has ended without it.
+    pub(crate) fn ended(&mut self, call: u32, end: InPlace) {
+        self.push(&match end {
+            InPlace::NotSoon => Event::NoAnswerSoon(call),
+            InPlace::Expired => Event::Expired(call),
+            InPlace::Interrupted => Event::InterruptInPlace(call),
         });
     }
 

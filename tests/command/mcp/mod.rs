@@ -1,6 +1,7 @@
 //! Tests of `isolet mcp`, by a client that speaks the protocol's lines and its HTTP.
 
 mod add;
+mod approvals;
 pub(crate) mod client;
 mod http;
 mod limits;

@@ -10,7 +10,7 @@ use isolet_test_support::{Scratch, command, root};
 
 /// A file that lets the code call the tools of `tests/mcp/fake.py`.
 pub(super) struct Servers {
-    scratch: Scratch,
+    pub(super) scratch: Scratch,
     config: String,
 }
 
@@ -40,7 +40,7 @@ impl Servers {
         self.client_of(is_modern, &[], capabilities)
     }
 
-    fn client_of(&self, is_modern: bool, more: &[&str], capabilities: &Value) -> Client {
+    pub(super) fn client_of(&self, is_modern: bool, more: &[&str], capabilities: &Value) -> Client {
         let directory = self.scratch.path().to_str().unwrap().to_owned();
         let args = [&["--config", &self.config], more].concat();
         Client::with(&args, &directory, is_modern, capabilities)
@@ -61,11 +61,11 @@ impl Servers {
     }
 }
 
-fn can_ask() -> Value {
+pub(super) fn can_ask() -> Value {
     json!({"elicitation": {}})
 }
 
-fn value(result: &Value) -> &Value {
+pub(super) fn value(result: &Value) -> &Value {
     &result["structuredContent"]["value"]
 }
 

@@ -188,6 +188,15 @@ impl Drop for RunApprovals {
     }
 }
 
+/// Returns the digest of what the user is asked.
+pub(super) fn digest(questions: &[Question]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for question in questions {
+        hasher.update(question.line.as_bytes()).update(&[0]);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
 /// Gives all of these calls the same decision.
 pub(super) fn decide(questions: Vec<Question>, decision: &Decision) {
     for question in questions {

@@ -22,7 +22,8 @@ use super::approvals::{self, Question};
 use super::arguments::Arguments;
 use super::outputs::{Data, Output, read_address};
 use super::parked::Parked;
-use super::python::{Begun, Job, Python, Step};
+use super::python::Python;
+use super::running::{Begun, Job, Step};
 use super::tools::{CLOSE_SESSION, RUN_PYTHON, RUN_SHELL, RUN_SKILL, Runner, SEARCH_TOOLS};
 use super::{http, result, skills, stubs, tools};
 use isolet_support::skills::Skill;
@@ -84,8 +85,14 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, String> {
         let owner = self.owner(&context);
+        // The answer to the question of a server that has ended.
+        let mut answer = None;
         let mut begun = match &request.request_state {
-            Some(reference) => self.resumed(request, arguments, &owner, reference)?,
+            Some(reference) => {
+                let resumed = self.resumed(request, arguments, &owner, reference).await?;
+                answer = resumed.1;
+                resumed.0
+            }
             None => match self.begun(runner, arguments, &owner, &context).await? {
                 Some(begun) => begun,
                 None => return Ok(cancelled()),
@@ -103,6 +110,13 @@ impl Server {
                 Step::Cancelled => return Ok(cancelled()),
                 Step::Asked(begun, questions) => (begun, questions),
             };
+            if let Some((question, decision)) = answer.take()
+                && question == approvals::digest(&questions)
+            {
+                approvals::decide(questions, &decision);
+                begun = waiting;
+                continue;
+            }
             match way_to_ask(&context) {
                 Way::Elicitation => {
                     let decision = self.elicit(&questions, &context).await;
@@ -145,7 +159,8 @@ impl Server {
             }
         };
         let handle = arguments.session()?;
-        let job = Job { code, runner, timeout: arguments.seconds("timeout")? };
+        let may_wait = matches!(way_to_ask(context), Way::Return);
+        let job = Job { code, runner, timeout: arguments.seconds("timeout")?, may_wait };
         self.python.begin(owner, handle.as_deref(), job, &context.ct).await
     }
 
@@ -181,18 +196,20 @@ impl Server {
         }))
     }
 
-    /// Goes on with a run that waits for the user's decision.
-    fn resumed(
+    /// Goes on with a run that waits for the user's decision. Returns the answer with the digest of
+    /// its question if the run asks again, because its server has ended.
+    async fn resumed(
         &self,
         request: &CallToolRequestParams,
         arguments: &JsonObject,
         owner: &str,
         reference: &str,
-    ) -> Result<Begun, String> {
-        let parked = self.python.parked.take(owner, arguments, reference).ok_or(
-            "no code waits for this answer: it was given before, came too late, or belongs to \
-             another call. Nothing was run. Call again without `requestState` to run the code anew",
-        )?;
+    ) -> Result<(Begun, Option<(String, Decision)>), String> {
+        let python = &self.python;
+        let none = "no code waits for this answer: it was given before, came too late, or belongs \
+                    to another call. Nothing was run. Call again without `requestState` to run the \
+                    code anew";
+        let reference = python.parked.open(owner, arguments, reference).ok_or(none)?;
         let answers = request.input_responses.as_ref();
         let answer = answers.and_then(|answers| answers.get(APPROVAL)).cloned();
         let answer = answer.and_then(|answer| serde_json::from_value::<ElicitResult>(answer).ok());
@@ -200,8 +217,13 @@ impl Server {
             || Decision::No(format!("the client's answer has no `{APPROVAL}`")),
             |answer| approvals::decision(&answer),
         );
-        approvals::decide(parked.questions, &decision);
-        Ok(parked.begun)
+        if let Some(parked) = python.parked.take(&reference) {
+            approvals::decide(parked.questions, &decision);
+            return Ok((parked.begun, None));
+        }
+        let revived = python.revive(owner, &reference).await?;
+        let revived = revived.ok_or(none)?;
+        Ok((revived, Some((reference.question, decision))))
     }
 
     /// Has the client ask its user, and come back with the answer.
@@ -213,8 +235,7 @@ impl Server {
     ) -> Result<CallToolResponse, String> {
         let form = approvals::form(&parked.questions).map_err(|error| error.to_string())?;
         let request = InputRequest::Elicitation(ElicitRequest::new(form));
-        let reference = self.python.parked.park(owner, arguments, parked);
-        let reference = reference.map_err(|error| format!("there is no randomness: {error}"))?;
+        let reference = self.python.parked.park(owner, arguments, parked)?;
         let requests = [(APPROVAL.to_owned(), request)].into_iter().collect();
         let result = InputRequiredResult::new(Some(requests), Some(reference));
         Ok(CallToolResponse::InputRequired(result))

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod arguments;
+mod durable;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod handler;

@@ -2,16 +2,20 @@
 //! revision 2026-07-28, in which a server cannot ask by itself.
 //!
 //! The client gets a sealed reference to the run, and sends it with the answer. A reference works
-//! once, for who made the call, with the same arguments, and until it expires.
+//! once, for who made the call, with the same arguments, and until it expires. With a store, the
+//! servers of the store have one key, so that the next server knows the references of the last.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::Context;
 use rmcp::model::{JsonObject, RequestStateCodec, SealOptions};
+use serde::{Deserialize, Serialize};
 
-use super::approvals::Question;
-use super::python::Begun;
+use super::approvals::{self, Question};
+use super::running::Begun;
+use super::store::Store;
 
 /// The longest time that a reference may have: a longer one has no date.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
@@ -22,6 +26,17 @@ pub(super) struct Parked {
     pub(super) questions: Vec<Question>,
 }
 
+/// What a reference says. Its client can read it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Reference {
+    /// The number of the run in its server.
+    number: String,
+    /// The handle of its session.
+    pub(super) handle: String,
+    /// The digest of the question, to which alone the answer applies.
+    pub(super) question: String,
+}
+
 pub(super) struct ParkedRuns {
     codec: RequestStateCodec,
     time: Duration,
@@ -30,9 +45,15 @@ pub(super) struct ParkedRuns {
 
 impl ParkedRuns {
     /// Keeps runs for this time.
-    pub(super) fn new(time: Duration) -> anyhow::Result<Self> {
-        let mut key = [0u8; 32];
-        getrandom::fill(&mut key)?;
+    pub(super) fn new(time: Duration, store: Option<&Store>) -> anyhow::Result<Self> {
+        let key = match store {
+            Some(store) => store.key()?,
+            None => {
+                let mut key = [0u8; 32];
+                getrandom::fill(&mut key).context("there is no randomness")?;
+                key
+            }
+        };
         let time = time.min(LONGEST);
         Ok(Self { codec: RequestStateCodec::try_new(key)?, time, runs: Arc::default() })
     }
@@ -43,13 +64,19 @@ impl ParkedRuns {
         owner: &str,
         arguments: &JsonObject,
         parked: Parked,
-    ) -> Result<String, getrandom::Error> {
+    ) -> Result<String, String> {
         let mut random = [0u8; 16];
-        getrandom::fill(&mut random)?;
+        getrandom::fill(&mut random).map_err(|error| format!("there is no randomness: {error}"))?;
         let number = u128::from_le_bytes(random).to_string();
         let bound = bound_to(owner, arguments);
         let options = SealOptions::new().associated_data(&bound).ttl(self.time);
-        let reference = self.codec.seal_with(number.as_bytes(), &options);
+        let reference = Reference {
+            number: number.clone(),
+            handle: parked.begun.handle().to_owned(),
+            question: approvals::digest(&parked.questions),
+        };
+        let reference = serde_json::to_vec(&reference).map_err(|error| error.to_string())?;
+        let reference = self.codec.seal_with(&reference, &options);
         self.lock().insert(number.clone(), parked);
         let (runs, time) = (Arc::clone(&self.runs), self.time);
         tokio::spawn(async move {
@@ -60,15 +87,25 @@ impl ParkedRuns {
         Ok(reference)
     }
 
-    /// Takes the run of a reference, if there is one.
-    pub(super) fn take(
+    /// Returns what a reference says, if it is one for this call.
+    pub(super) fn open(
         &self,
         owner: &str,
         arguments: &JsonObject,
         reference: &str,
-    ) -> Option<Parked> {
-        let number = self.codec.open_with(reference, &bound_to(owner, arguments)).ok()?;
-        self.lock().remove(std::str::from_utf8(&number).ok()?)
+    ) -> Option<Reference> {
+        let opened = self.codec.open_with(reference, &bound_to(owner, arguments)).ok()?;
+        serde_json::from_slice(&opened).ok()
+    }
+
+    /// Takes the run of a reference, if it waits in this server.
+    pub(super) fn take(&self, reference: &Reference) -> Option<Parked> {
+        self.lock().remove(&reference.number)
+    }
+
+    /// Takes all runs.
+    pub(super) fn take_all(&self) -> Vec<Parked> {
+        self.lock().drain().map(|(_, parked)| parked).collect()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Parked>> {

@@ -5,23 +5,24 @@ use std::time::Duration;
 
 use crate::hub::Hub;
 use crate::llm::Llm;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use futures_util::future::{BoxFuture, join_all};
 use isolet::blocking::Session;
 use isolet::profile::copied_files::CopiedFiles;
-use isolet::{Execution, InterruptHandle, Limits, Sandbox, SandboxBuilder, SessionState};
+use isolet::{InterruptHandle, Limits, Sandbox, SandboxBuilder, SessionState};
 use tokio::sync::{OnceCell, OwnedMutexGuard};
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{ApprovalQueue, Calls, MAX_LISTED, Question, RunApprovals};
+use super::approvals::{ApprovalQueue, MAX_LISTED};
+use super::durable::RunJournal;
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
-use super::running::{BEAT, Next, PATIENCE, Running};
+use super::running::{BEAT, Begun, Job, Next, PATIENCE, Ran, Running, Step, Work};
 use super::settings::{Bounds, Made, Sandboxes, Settings};
 use super::store::{Store, Taken};
 use super::stubs;
-use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY, Runner};
+use super::tools::{CATALOGUE_CHARS, Facts, MIN_NAME_CHARS, NUMPY};
 use super::turn::Turns;
 use isolet_service::core::in_options;
 use isolet_service::core::{Lease, Reason, Room, Table};
@@ -40,18 +41,18 @@ pub(super) struct Python {
     llm: Option<Llm>,
     has_shell: bool,
     skills: Vec<Skill>,
-    approvals: ApprovalQueue,
+    pub(super) approvals: ApprovalQueue,
     pub(super) parked: ParkedRuns,
     facts: OnceCell<Facts>,
 }
 
 /// A session of a client.
 pub(super) struct PythonSession {
-    turns: Turns<Interpreter>,
+    pub(super) turns: Turns<Interpreter>,
     interrupt: InterruptHandle,
     pub(super) outputs: Outputs,
     /// The number that the library gives it.
-    id: u64,
+    pub(super) id: u64,
     hub: Option<Hub>,
 }
 
@@ -96,45 +97,12 @@ impl PythonSession {
     }
 }
 
-/// The code that a client wants to run.
-pub(super) struct Job {
-    pub(super) code: String,
-    pub(super) runner: Runner,
-    pub(super) timeout: Option<Duration>,
-}
-
-/// A run that has ended.
-pub(super) struct Ran {
-    pub(super) execution: Execution,
-    pub(super) in_use: Lease<PythonSession>,
-    /// Why files could not be written back after it.
-    pub(super) unwritten: Option<String>,
-    /// The calls of other servers' tools.
-    pub(super) calls: Calls,
-}
-
-/// A run that has begun.
-pub(super) struct Begun {
-    running: Running,
-    in_use: Lease<PythonSession>,
-    approvals: RunApprovals,
-}
-
 /// Why a session does not sleep.
 enum Unkept {
     /// It is used again.
     Lease,
     /// It cannot be saved, for this reason.
     Failed(String),
-}
-
-/// The next event of a run.
-pub(super) enum Step {
-    Ended(Box<Ran>),
-    /// A person has to decide about these calls. Python waits.
-    Asked(Begun, Vec<Question>),
-    /// The client has cancelled the call.
-    Cancelled,
 }
 
 impl Python {
@@ -151,12 +119,13 @@ impl Python {
             });
             builder.build()
         });
-        let parked = ParkedRuns::new(bounds.approval_timeout).context("there is no randomness")?;
+        let store = store.as_ref().map(Store::open).transpose()?;
+        let parked = ParkedRuns::new(bounds.approval_timeout, store.as_ref())?;
         Ok(Self {
             sandboxes,
             bounds,
             table: Table::new(bounds.session_ttl, bounds.max_sessions),
-            store: store.as_ref().map(Store::open).transpose()?,
+            store,
             made: OnceCell::new(),
             hub: hub.transpose()?,
             llm,
@@ -203,6 +172,11 @@ impl Python {
             access: abilities.access,
             servers,
         }
+    }
+
+    /// The store of idle sessions.
+    pub(super) fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
     }
 
     /// Whether clients may run commands of the shell by a tool.
@@ -253,6 +227,7 @@ impl Python {
     /// Puts all sessions to sleep, or ends them if there is no store. The server ends, so code that
     /// still runs is interrupted, or killed.
     pub(super) async fn end_all(&self) {
+        self.leave_parked();
         let all = self.table.all();
         let Some(store) = &self.store else {
             let ends = all.iter().map(|in_use| self.end(Some(Arc::clone(in_use.session()))));
@@ -346,8 +321,11 @@ impl Python {
             format!("{waiting} calls wait for this session already, start another one")
         })?;
         let approvals = self.approvals.register(in_use.session().id);
-        let running = Running::start(turn, in_use.session(), job);
-        Ok(Some(Begun { running, in_use, approvals }))
+        let store = self.store.as_ref().filter(|_| job.may_wait && self.hub.is_some());
+        let journal = store.map(|store| RunJournal::new(store, owner, in_use.handle()));
+        let work = Work::Run(job, journal.clone());
+        let running = Running::start(turn, in_use.session(), work);
+        Ok(Some(Begun { running, in_use, approvals, journal }))
     }
 
     /// Waits for the next event of a run. Calls `beat` now and then, with the time since the run
@@ -456,7 +434,7 @@ impl Python {
     }
 
     /// Makes room for a session. Gives others up for it.
-    async fn room(&self) -> Result<Room<PythonSession>, String> {
+    pub(super) async fn room(&self) -> Result<Room<PythonSession>, String> {
         let most = self.bounds.max_sessions;
         loop {
             match self.table.make_room() {
@@ -493,13 +471,13 @@ impl Python {
         Ok(self.session(Interpreter { session, files }, Outputs::of_woken()))
     }
 
-    fn session(&self, interpreter: Interpreter, outputs: Outputs) -> PythonSession {
+    pub(super) fn session(&self, interpreter: Interpreter, outputs: Outputs) -> PythonSession {
         let interrupt = interpreter.session.interrupt_handle();
         let (id, hub) = (interpreter.session.handle().id(), self.hub.clone());
         PythonSession { turns: Turns::new(interpreter), interrupt, outputs, id, hub }
     }
 
-    async fn made(self: &Arc<Self>) -> Result<&Made, String> {
+    pub(super) async fn made(self: &Arc<Self>) -> Result<&Made, String> {
         let make = || async {
             let python = Arc::clone(self);
             let made = spawn_blocking(move || python.make()).await;

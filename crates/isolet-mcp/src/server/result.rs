@@ -11,7 +11,8 @@ use serde_json::{Value as Json, json};
 use super::approvals::{Call, Calls};
 use super::arguments;
 use super::outputs::{Data, Output};
-use super::python::{PythonSession, Ran};
+use super::python::PythonSession;
+use super::running::Ran;
 use super::tools::Runner;
 use isolet_service::core::in_options;
 

@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use isolet::{Cell, Execution, InterruptHandle};
+use isolet::{Cell, Error, ErrorKind, Execution, InterruptHandle};
 use tokio::sync::OwnedMutexGuard;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{Question, RunApprovals};
-use super::python::{Interpreter, Job, PythonSession, copy_out, failed};
-use isolet_service::core::in_options;
+use super::approvals::{Calls, Question, RunApprovals};
+use super::durable::RunJournal;
+use super::python::{Interpreter, PythonSession, copy_out, failed};
+use super::tools::Runner;
+use isolet_service::core::{Lease, in_options};
 
 /// The interval of progress notifications to a client.
 pub(super) const BEAT: Duration = Duration::from_secs(10);
@@ -20,7 +22,55 @@ pub(super) const BEAT: Duration = Duration::from_secs(10);
 /// The time that a cancelled run may take to end before its session is killed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The next event of a run under way.
+/// The code that a client wants to run.
+pub(super) struct Job {
+    pub(super) code: String,
+    pub(super) runner: Runner,
+    pub(super) timeout: Option<Duration>,
+    /// Whether it may wait for a decision beyond the end of the server.
+    pub(super) may_wait: bool,
+}
+
+/// A run that has ended.
+pub(super) struct Ran {
+    pub(super) execution: Execution,
+    pub(super) in_use: Lease<PythonSession>,
+    /// Why files could not be written back after it.
+    pub(super) unwritten: Option<String>,
+    /// The calls of other servers' tools.
+    pub(super) calls: Calls,
+}
+
+/// A run that has begun.
+pub(super) struct Begun {
+    pub(super) running: Running,
+    pub(super) in_use: Lease<PythonSession>,
+    pub(super) approvals: RunApprovals,
+    /// With which the next server can go on with it.
+    pub(super) journal: Option<Arc<RunJournal>>,
+}
+
+impl Begun {
+    /// Returns the handle of its session.
+    pub(super) fn handle(&self) -> &str {
+        self.in_use.handle()
+    }
+
+    pub(super) fn interrupt(&self) -> InterruptHandle {
+        self.running.interrupt()
+    }
+}
+
+/// The next event of a run.
+pub(super) enum Step {
+    Ended(Box<Ran>),
+    /// A person has to decide about these calls. Python waits.
+    Asked(Begun, Vec<Question>),
+    /// The client has cancelled the call.
+    Cancelled,
+}
+
+/// What comes next of a run under way.
 pub(super) enum Next {
     Done(Box<Done>),
     Asked(Vec<Question>),
@@ -40,21 +90,37 @@ pub(super) struct Running {
     interrupt: InterruptHandle,
 }
 
+/// What a run does.
+pub(super) enum Work {
+    /// It runs code, and is recorded to the journal if there is one.
+    Run(Job, Option<Arc<RunJournal>>),
+    /// It goes on with the run of the session's journal.
+    GoOn,
+}
+
 impl Running {
     pub(super) fn start(
         mut turn: OwnedMutexGuard<Interpreter>,
         session: &Arc<PythonSession>,
-        job: Job,
+        work: Work,
     ) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        let mut cell = Cell::new(job.code).syntax(job.runner.syntax());
-        cell = cell.allow_return().chart_pictures().interrupt_flag(Arc::clone(&flag));
-        if let Some(timeout) = job.timeout {
-            cell = cell.timeout(timeout);
-        }
+        let interrupted = Arc::clone(&flag);
         let thread = spawn_blocking(move || {
             let Interpreter { session, files } = &mut *turn;
-            let ran = session.run(cell);
+            let ran = match work {
+                Work::Run(job, journal) => {
+                    // Files of the host are no part of a journal.
+                    if let Some(journal) = journal.filter(|_| files.is_empty()) {
+                        journal.begin(session);
+                    }
+                    session.run(cell(job, interrupted))
+                }
+                Work::GoOn => session.go_on().and_then(|execution| {
+                    execution.ok_or_else(|| Error::new(ErrorKind::Journal, "it has no run"))
+                }),
+            };
+            session.end_recording();
             let written = copy_out(session, files).err();
             (ran, turn, written.map(|error| in_options(&format!("{error:#}"))))
         });
@@ -90,6 +156,11 @@ impl Running {
         Ok(Next::Killed)
     }
 
+    /// Returns what interrupts it.
+    pub(super) fn interrupt(&self) -> InterruptHandle {
+        self.interrupt.clone()
+    }
+
     fn stop(&self) {
         self.flag.store(true, Ordering::SeqCst);
         self.interrupt.interrupt();
@@ -101,5 +172,15 @@ impl Drop for Running {
         if !self.thread.is_finished() {
             self.stop();
         }
+    }
+}
+
+/// Makes the cell of a job.
+fn cell(job: Job, interrupted: Arc<AtomicBool>) -> Cell {
+    let cell = Cell::new(job.code).syntax(job.runner.syntax());
+    let cell = cell.allow_return().chart_pictures().interrupt_flag(interrupted);
+    match job.timeout {
+        Some(timeout) => cell.timeout(timeout),
+        None => cell,
     }
 }

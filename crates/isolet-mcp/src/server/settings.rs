@@ -148,7 +148,8 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::*;
-    use crate::server::python::{Job, Python};
+    use crate::server::python::Python;
+    use crate::server::running::Job;
     use crate::server::tools::Runner;
 
     /// Sandboxes that cannot be made, and how often that was tried.
@@ -202,7 +203,8 @@ mod tests {
         let facts = python.facts().await;
         assert_eq!((facts.timeout, facts.is_destructive), (Duration::from_secs(7), true));
         for expected in ["there is no disk (0)", "there is no disk (1)"] {
-            let job = Job { code: "1".to_owned(), runner: Runner::Python, timeout: None };
+            let code = "1".to_owned();
+            let job = Job { code, runner: Runner::Python, timeout: None, may_wait: true };
             let begun = python.begin("me", None, job, &CancellationToken::new()).await;
             assert_eq!(begun.err().unwrap(), expected);
         }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::DirBuilder;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -16,15 +16,24 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result, ensure};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, MetadataExt, OpenOptions};
+use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
 use isolet::blocking::Session;
 
 use super::settings::StoreSettings;
 use isolet_service::core::in_options;
 use isolet_support::size::shown_bytes;
 
-/// The end of the files' names.
+/// The end of the names of sessions that sleep.
 const EXTENSION: &str = "session";
+
+/// The end of the names of journals, of runs that wait for a decision.
+const JOURNAL: &str = "journal";
+
+/// The file with the key of references to runs.
+const KEY: &str = "references.key";
+
+/// The size of that key, in bytes.
+const KEY_BYTES: usize = 32;
 
 /// The age from which a half-written file, or one that was taken to be woken, counts as left behind
 /// by a server that ended.
@@ -78,6 +87,49 @@ impl Store {
         self.ttl
     }
 
+    /// Returns the maximum size of all files.
+    pub(super) fn max_bytes(&self) -> u64 {
+        self.max_bytes
+    }
+
+    /// Returns the path of the journal of a session's run.
+    pub(super) fn journal(&self, owner: &str, handle: &str) -> PathBuf {
+        self.directory.join(name(owner, handle, JOURNAL))
+    }
+
+    /// Removes a journal, if it is there.
+    pub(super) fn remove_journal(&self, path: &Path) {
+        if let Some(name) = path.file_name() {
+            // It may never have been made.
+            let _ = self.open.remove_file(name);
+        }
+    }
+
+    /// Returns the key with which the servers of the store seal references to runs.
+    pub(super) fn key(&self) -> Result<[u8; KEY_BYTES]> {
+        let shown = self.directory.join(KEY);
+        let failed = || format!("cannot make or read `{}`", shown.display());
+        let mut key = [0; KEY_BYTES];
+        getrandom::fill(&mut key).context("there is no randomness")?;
+        let name = format!(".{KEY}.{:016x}", getrandom::u64().context("there is no randomness")?);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).follow(FollowSymlinks::No).mode(0o600);
+        let written = self.open.open_with(&name, &options);
+        let written = written.and_then(|mut file| file.write_all(&key));
+        // Another server may have made one at the same time, and the first one counts.
+        let made = written.and_then(|()| self.open.hard_link(&name, &self.open, KEY));
+        let _ = self.open.remove_file(&name);
+        match made {
+            Ok(()) => return Ok(key),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(failed),
+        }
+        let options = OpenOptions::new().read(true).follow(FollowSymlinks::No).clone();
+        let mut file = self.open.open_with(KEY, &options).with_context(failed)?;
+        file.read_exact(&mut key).with_context(failed)?;
+        Ok(key)
+    }
+
     /// Saves a session. The error says why it cannot be.
     pub(super) fn keep(
         &self,
@@ -85,7 +137,7 @@ impl Store {
         handle: &str,
         session: &mut Session,
     ) -> Result<(), String> {
-        let name = name(owner, handle);
+        let name = name(owner, handle, EXTENSION);
         let saved = session.save(self.directory.join(&name));
         saved.map_err(|error| in_options(&error.to_string()))?;
         let size = self.open.symlink_metadata(&name).map_or(0, |file| file.len());
@@ -116,7 +168,7 @@ impl Store {
 
     /// Takes a session away to wake it, if it is there.
     pub(super) fn take(&self, owner: &str, handle: &str) -> Result<Option<Taken>> {
-        let name = name(owner, handle);
+        let name = name(owner, handle, EXTENSION);
         let mut random = [0; 8];
         getrandom::fill(&mut random).context("there is no randomness")?;
         let random = u64::from_le_bytes(random);
@@ -139,10 +191,10 @@ impl Store {
 
     /// Forgets a session. Returns `false` if it does not sleep here.
     pub(super) fn remove(&self, owner: &str, handle: &str) -> bool {
-        self.open.remove_file(name(owner, handle)).is_ok()
+        self.open.remove_file(name(owner, handle, EXTENSION)).is_ok()
     }
 
-    /// Removes sessions that have slept for too long, those that exceed the size limit, and files
+    /// Removes sessions that have slept and runs that have waited for too long, those that exceed the size limit, and files
     /// that ended servers have left behind.
     pub(super) fn trim(&self) -> io::Result<()> {
         let now = SystemTime::now();
@@ -173,10 +225,10 @@ impl Store {
 }
 
 /// Returns the name of a session's file.
-fn name(owner: &str, handle: &str) -> String {
+fn name(owner: &str, handle: &str, extension: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(owner.as_bytes()).update(&[0]).update(handle.as_bytes());
-    format!("{}.{EXTENSION}", hasher.finalize().to_hex())
+    format!("{}.{extension}", hasher.finalize().to_hex())
 }
 
 /// A session that is being woken. It goes back when this is dropped.
@@ -207,15 +259,18 @@ impl Drop for Taken {
     }
 }
 
-/// Returns whether a file of this name is a session, or one that is being written or woken; `None`
-/// if it belongs to somebody else.
+/// Returns whether a file of this name is a session or a journal, or a session that is being written
+/// or woken; `None` if it belongs to somebody else.
 fn is_whole(name: &OsStr) -> Option<bool> {
     let name = name.to_str()?;
     let (rest, is_whole) = match name.strip_prefix('.') {
         Some(rest) => (rest.rsplit_once('.')?.0, false),
         None => (name, true),
     };
-    let hash = rest.strip_suffix(EXTENSION)?.strip_suffix('.')?;
+    let (hash, extension) = rest.split_once('.')?;
+    if extension != EXTENSION && (extension != JOURNAL || !is_whole) {
+        return None;
+    }
     let is_ours = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_ours.then_some(is_whole)
 }
@@ -233,14 +288,17 @@ mod tests {
     }
 
     fn put(store: &Store, handle: &str, age: Duration, bytes: usize) {
-        let path = store.directory.join(name("me", handle));
+        let path = store.directory.join(name("me", handle, EXTENSION));
         fs::write(&path, vec![0; bytes]).unwrap();
         let file = File::options().append(true).open(path).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     }
 
     fn there(store: &Store, handles: &[&str]) -> Vec<bool> {
-        handles.iter().map(|handle| store.directory.join(name("me", handle)).exists()).collect()
+        handles
+            .iter()
+            .map(|handle| store.directory.join(name("me", handle, EXTENSION)).exists())
+            .collect()
     }
 
     const DAY: Duration = Duration::from_hours(24);
