@@ -384,13 +384,13 @@ impl Sandbox {
     /// can read it knows what the guest was told, including environment variables.
     ///
     /// In a recorded session threads and tasks switch only where they wait, as in all sessions, and
-    /// answers and timers come one at a time. It cannot be forked, saved or kept by checkpoints.
+    /// answers and timers come one at a time. It cannot be forked or saved, and has no
+    /// [checkpoints](SandboxBuilder::checkpoint).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Journal`] if the file exists or cannot be written; [`ErrorKind::Config`] if the
-    /// sandbox is [forkable](SandboxBuilder::forkable) or has
-    /// [checkpoints](SandboxBuilder::checkpoint); otherwise as [`session`](Self::session).
+    /// sandbox is [forkable](SandboxBuilder::forkable); otherwise as [`session`](Self::session).
     pub async fn record(&self, journal: impl Into<Journal>) -> Result<Session, Error> {
         let (engine, policy) = (self.engine.clone(), Arc::clone(&self.policy));
         Session::start_recorded(engine, policy, journal.into()).await

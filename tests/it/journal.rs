@@ -494,3 +494,21 @@ agent(300)";
     let more = session.run("print(step, len(found), steps)").await.unwrap();
     assert_eq!(more.stdout(), "211 211 300\n", "{more:?}");
 }
+
+#[tokio::test]
+async fn a_recorded_session_has_no_checkpoints_whatever_its_sandbox_has() {
+    let scratch = Scratch::new("journal");
+    let sandbox = util::builder().checkpoint(true).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    session.run("x = 1").await.unwrap();
+    session.checkpoint().await.unwrap();
+    session.record(scratch.path().join("open.journal")).await.unwrap();
+    let from_its_beginning = sandbox.record(scratch.path().join("new.journal")).await.unwrap();
+    for mut recorded in [session, from_its_beginning] {
+        let refused = recorded.checkpoint().await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config);
+        assert!(refused.to_string().contains("a recorded session has no checkpoints"), "{refused}");
+        let ended = recorded.run("import os; os._exit(3)").await.unwrap();
+        assert!(!ended.session_alive() && ended.restored().is_none(), "{ended:?}");
+    }
+}

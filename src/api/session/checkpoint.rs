@@ -156,8 +156,12 @@ impl Shared {
     /// Keeps the state now, for the owner.
     pub(super) async fn keep_now(self: &Arc<Self>) -> Result<(), Error> {
         let Some(keeper) = &self.keeper else {
-            let message = "the session has no checkpoints: its sandbox was built without \
-                           `SandboxBuilder::checkpoint`";
+            let message = if self.journal.is_some() {
+                "a recorded session has no checkpoints: it goes on from its journal"
+            } else {
+                "the session has no checkpoints: its sandbox was built without \
+                 `SandboxBuilder::checkpoint`"
+            };
             return Err(Error::new(ErrorKind::Config, message).with_session_alive());
         };
         let checkpoint = self.checkpoint(keeper.runs(), Turn::Command).await?;

@@ -130,7 +130,10 @@ impl Appender {
             return Ok(());
         }
         let path = self.path.display();
-        Err(format!("the journal `{path}` would have {needed} bytes, the limit is {limit} bytes"))
+        Err(format!(
+            "the journal `{path}` would have {needed} bytes, the limit is {limit} bytes \
+             (`Journal::max_bytes`)"
+        ))
     }
 
     fn failed(&self, error: &io::Error) -> String {
