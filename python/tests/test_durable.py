@@ -136,6 +136,36 @@ def test_a_session_is_recorded_from_a_run_on_and_goes_on_with_its_variables(tmp_
     assert isolet.resume(journal).value == 4
 
 
+def test_a_run_that_goes_on_can_be_interrupted(tmp_path: Path) -> None:
+    code, journal = "print('begins')\nwhile True: stop()", tmp_path / "journal"
+    with isolet.Server() as server:
+
+        def die():
+            assert server.pid is not None
+            os.kill(server.pid, signal.SIGKILL)
+
+        tools = {"stop": isolet.tool(die, idempotent=True)}
+        with pytest.raises(isolet.ServerDiedError):
+            isolet.run(code, tools=tools, journal=journal, server=server)
+    called = []
+
+    def interrupt():
+        called.append(isolet.call_id())
+        session.interrupt()
+
+    tools = {"stop": isolet.tool(interrupt, idempotent=True)}
+    with isolet.Sandbox(tools=tools).resume(journal) as session:
+        interrupted = session.go_on()
+        assert interrupted is not None
+        assert (interrupted.status, interrupted.stdout) == ("interrupted", "begins\n")
+        made = len(called)
+        assert session.eval("1 + 1", journal=journal) == 2
+    # The call in which the server was killed, and none of it again.
+    assert called[0] == 1
+    assert isolet.resume(journal, tools=tools).value == 2
+    assert len(called) == made
+
+
 def test_a_stream_and_a_script_are_recorded_too(tmp_path: Path) -> None:
     with isolet.Sandbox().session() as session:
         last = list(session.stream("print('streamed'); 5", journal=tmp_path / "journal"))[-1]
