@@ -26,6 +26,7 @@ EXPORTED = {
     "_server.py": isolet.__all__,
     "errors.py": isolet.__all__,
     "execution.py": isolet.__all__,
+    "journal.py": isolet.__all__,
     "node.py": isolet.node.__all__,
     "options.py": isolet.__all__,
     "policy.py": isolet.__all__,
@@ -111,8 +112,9 @@ def test_the_names_for_asyncio_take_the_same_arguments():
             ], f"{name}.{method}"
             compared += 1
     assert compared > 20
-    run, other = inspect.signature(isolet.run), inspect.signature(isolet.aio.run)
-    assert list(run.parameters) == list(other.parameters)
+    for name in ("replay", "resume", "run"):
+        here = inspect.signature(getattr(isolet, name)).parameters
+        assert list(here) == list(inspect.signature(getattr(isolet.aio, name)).parameters), name
 
 
 def test_help_begins_with_what_one_needs_first():

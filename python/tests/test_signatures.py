@@ -214,7 +214,7 @@ def test_anything_that_can_be_called_is_a_tool(
 
 
 def test_settings_are_passed_on() -> None:
-    @tool(name="ask", doc="Asks.", style="async", timeout=3, max_calls=2)
+    @tool(name="ask", doc="Asks.", style="async", timeout=3, max_calls=2, idempotent=True)
     async def ask_model(prompt: str) -> str:
         return prompt
 
@@ -226,6 +226,7 @@ def test_settings_are_passed_on() -> None:
         "style": "async",
         "timeout": 3,
         "max_calls": 2,
+        "idempotent": True,
         "returns": {"type": "string"},
         "parameters": [{"name": "prompt", "schema": {"type": "string"}}],
     }

@@ -530,3 +530,17 @@ def test_a_tool_of_a_map_that_is_no_exception_ends_it(server: isolet.Server) -> 
     with pytest.raises(SystemExit):
         list(sandbox(server, leave).map(["1", "leave()", "while True: pass"], concurrency=3))
     assert isolet.run("1", server=server).value == 1
+
+
+def test_calls_are_served_that_come_together_with_output(server: isolet.Server) -> None:
+    def double(n: int) -> int:
+        return 2 * n
+
+    written: list[str] = []
+    code = "for n in range(100): print(n, double(n))"
+    with sandbox(server, double).session() as session:
+        assert session.run(code, on_stdout=written.append).ok
+        assert "".join(written) == "".join(f"{n} {2 * n}\n" for n in range(100))
+        items = list(session.stream(code))
+    assert isinstance(items[-1], isolet.Execution)
+    assert items[-1].stdout == "".join(written)

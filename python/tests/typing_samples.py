@@ -49,6 +49,15 @@ def synchronous() -> None:
         assert_type(session.files.get("a"), bytes)
         assert_type(session.variables(), list[isolet.Variable])
         assert_type(session.run("1").error, isolet.GuestException | None)
+    journal = isolet.Journal("run.journal", sync=True, max_bytes=1 << 20)
+    assert_type(isolet.run("1", journal=journal), isolet.Execution)
+    assert_type(isolet.resume("run.journal", tools=[search], on_stdout=print), isolet.Execution)
+    assert_type(isolet.replay("run.journal", until_call=3), isolet.Execution)
+    with sandbox.session(journal="run.journal") as session, sandbox.resume(journal) as resumed:
+        assert_type(session.run("1", journal=journal, timeout=3), isolet.Execution)
+        assert_type(resumed.go_on(on_stdout=print), isolet.Execution | None)
+        assert_type(sandbox.replay("run.journal").bind_locals(), isolet.StoppedAt | None)
+    assert_type(isolet.tool(search, idempotent=True), isolet.Tool)
     for execution in sandbox.map(["1"], concurrency=2):
         assert_type(execution, isolet.Execution)
 
@@ -61,6 +70,10 @@ async def asynchronous() -> None:
         async for item in session.stream("1"):
             assert_type(item, isolet.Output | isolet.Display | isolet.Execution)
         assert_type(await sandbox.session(), aio.Session)
+    async with sandbox.session(journal="run.journal") as session:
+        assert_type(await session.go_on(), isolet.Execution | None)
+    assert_type(await aio.resume("run.journal", tools=[search, ask]), isolet.Execution)
+    assert_type(await aio.replay("run.journal", until_time=2.5), isolet.Execution)
     async for execution in sandbox.map(["1"]):
         assert_type(execution, isolet.Execution)
     assert_type(await isolet.aio.run("1"), isolet.Execution)
@@ -74,7 +87,9 @@ def refused(session: isolet.Session, remote: isolet.node.Session) -> None:
     session.run("1", on_stdout=lambda: None)  # type: ignore[arg-type, misc]
     session.eval("1", timeut=1)  # type: ignore[call-arg]
     session.stream("1", on_stdout=print)  # type: ignore[call-arg]
+    session.go_on(timeout=1)  # type: ignore[call-arg]
     remote.run("1", timeut=1)  # type: ignore[call-arg]
+    remote.run("1", journal="run.journal")  # type: ignore[call-arg]
     remote.stream("1", on_stdout=print)  # type: ignore[call-arg]
     isolet.run("1", allow_nett=["example.com"])  # type: ignore[call-arg]
 

@@ -316,7 +316,12 @@ async fn a_recorded_session_whose_interpreter_ends_goes_on_from_where_its_journa
     let mut session = sandbox.session().await.unwrap();
     session.run("words = ['before']").await.unwrap();
     session.record(path.clone()).await.unwrap();
-    assert_eq!(session.checkpoint().await.unwrap_err().kind(), ErrorKind::Config);
+    let refused = session.checkpoint().await.unwrap_err();
+    assert_eq!(
+        (refused.kind(), refused.session_survives()),
+        (ErrorKind::Config, true),
+        "{refused}"
+    );
     session.run("words.append('recorded')").await.unwrap();
     let ended = session.run("import os; os._exit(3)").await.unwrap();
     assert_eq!(ended.outcome(), &Outcome::Exited(3));

@@ -23,6 +23,7 @@ True
 Where to look, by `help(isolet.NAME)`:
 
     run             one code in a fresh session
+    resume, replay  a recorded run that goes on after the end of its process, or is looked back at
     Sandbox         a policy: Policy has its keywords, Limits and Mount belong to them
     Session         an interpreter: run, eval, stream, variables, files, interrupt, reset
     Execution       what a run did. A run never raises for that; raise_for_error() does
@@ -46,7 +47,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._run import run
+from ._run import replay, resume, run
 from ._sandbox import Sandbox
 from ._server import Server
 from .errors import (
@@ -57,6 +58,7 @@ from .errors import (
     GuestTimeoutError,
     Interrupted,
     IsoletError,
+    JournalError,
     LimitError,
     PackagesError,
     ProtocolError,
@@ -74,16 +76,18 @@ from .execution import (
     Output,
     Package,
     Restored,
+    StoppedAt,
     Truncated,
     Usage,
     Variable,
     WrittenFile,
 )
-from .options import RunOptions, StreamOptions
+from .journal import Journal
+from .options import OutputCallbacks, RunOptions, StreamOptions
 from .policy import AuditEvent, Limits, Mount, Policy
 from .session import Files, Session
 from .streams import Runs, Stream
-from .tools import Submit, Tool, tool
+from .tools import Submit, Tool, call_id, tool
 from .version import __version__
 
 if TYPE_CHECKING:
@@ -104,10 +108,13 @@ __all__ = [
     "Interrupted",
     "Isolation",
     "IsoletError",
+    "Journal",
+    "JournalError",
     "LimitError",
     "Limits",
     "Mount",
     "Output",
+    "OutputCallbacks",
     "Package",
     "PackagesError",
     "Policy",
@@ -121,6 +128,7 @@ __all__ = [
     "Session",
     "SessionClosedError",
     "StartError",
+    "StoppedAt",
     "Stream",
     "StreamOptions",
     "Submit",
@@ -132,6 +140,9 @@ __all__ = [
     "WrittenFile",
     "__version__",
     "aio",
+    "call_id",
+    "replay",
+    "resume",
     "run",
     "tool",
 ]

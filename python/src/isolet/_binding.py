@@ -8,9 +8,8 @@ from ._handle import Handle
 from ._link import Box, Link
 from ._runs import ask
 from ._server import Server, default_server
-from ._values import variables
+from ._session import Beginning
 from .errors import IsoletError
-from .options import Inputs
 from .policy import Compiled, Policy
 
 
@@ -51,7 +50,6 @@ class Binding(Handle):
                 self._link, self._registration = link, registration
             return link, registration
 
-    def _open(self, inputs: Inputs | None, later: bool, saved: str | None = None) -> Core:
-        plain = variables(inputs) if inputs else None
+    def _open(self, beginning: Beginning, later: bool) -> Core:
         link, registration = self._bind(later)
-        return Core(link, self._policy.tools, registration, plain, later, saved=saved)
+        return Core(link, self._policy.tools, registration, beginning, later)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ._pool import pool
 from ._values import shown
 from .errors import IsoletError, TransferError
+from .tools import current_call
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -35,10 +36,14 @@ _DEEPEST_GROUP = 8
 class Call:
     """A call of a tool that is not over."""
 
-    __slots__ = ("arguments", "finished", "is_over", "name", "number", "run", "task")
+    __slots__ = ("arguments", "finished", "id", "is_over", "name", "number", "run", "task")
 
-    def __init__(self, number: int, run: Run, name: str, arguments: dict[str, Any]) -> None:
+    def __init__(
+        self, number: int, run: Run, name: str, arguments: dict[str, Any], call_id: int
+    ) -> None:
         self.number = number
+        self.id = call_id
+        """Its number in the session, for the tool."""
         self.run = run
         self.name = name
         self.arguments = arguments
@@ -156,6 +161,8 @@ class Tools:
         try:
             if tool is None:
                 raise RuntimeError(f"the tool `{call.name}` is gone")
+            # The context may be that of whoever runs the code.
+            token = current_call.set(call.id)
             if guard is not None:
                 guard.leave()
             try:
@@ -163,6 +170,7 @@ class Tools:
             finally:
                 if guard is not None:
                     guard.enter()
+                current_call.reset(token)
             if inspect.iscoroutine(value):
                 self._start_task(call, tool, copy_context(), value)
                 return
@@ -185,6 +193,7 @@ class Tools:
         call.finished = finished
 
         async def main() -> None:
+            current_call.set(call.id)
             fault = None
             try:
                 value = await (tool.call(call.arguments) if awaitable is None else awaitable)

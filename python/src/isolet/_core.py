@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _interrupts, _session
@@ -13,11 +13,13 @@ from ._runs import RefusedError, abandon, advance, ask, show
 from ._values import text
 from .errors import Interrupted, IsoletError, SessionClosedError, from_wire
 from .execution import Execution
-from .options import RunOptions, has_callbacks, of_run
+from .options import OutputCallbacks, RunOptions, has_callbacks, of_go_on, of_run
 
 if TYPE_CHECKING:
     from ._connection import Registration
     from ._interrupts import Guard
+    from ._session import Beginning
+    from .journal import Journal
     from .tools import Tool
 
 
@@ -31,6 +33,7 @@ class Core:
         "_sandbox",
         "dropped",
         "is_dead",
+        "journal",
         "link",
         "number",
         "report",
@@ -42,14 +45,10 @@ class Core:
         link: Link,
         tools: Mapping[str, Tool],
         sandbox: Registration[Box],
-        inputs: dict[str, Any] | None,
+        beginning: Beginning,
         later: bool,
-        original: Core | None = None,
-        saved: str | None = None,
     ) -> None:
-        """Opens a session of a sandbox, which is made when its box is filled, or a copy, or one
-        that was saved.
-        """
+        """Opens a session of a sandbox, which is made when its box is filled."""
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -58,19 +57,14 @@ class Core:
         """What the server says about its isolation."""
         self.dropped: deque[Run] = deque()
         """Runs whose streams were dropped. They may go on."""
+        self.journal = beginning.journal
+        """The path of the journal that it is recorded to, as far as is known."""
         opened = Box()
         # Answers that nobody has looked at. A failure of theirs explains any later one.
         self._opening: tuple[Box, ...] = (sandbox.made, opened)
         self._sandbox = sandbox
-        arguments = [self.number, sandbox.number]
-        if original is not None:
-            link.request(opened, "fork", original.number, self.number)
-        elif saved is not None:
-            link.request(opened, "restore", *arguments, saved)
-        elif inputs is None:
-            link.request(opened, "session", *arguments, later=later)
-        else:
-            link.request(opened, "session", *arguments, inputs, later=later)
+        arguments = beginning.arguments(self.number, sandbox.number)
+        link.request(opened, beginning.operation, *arguments, later=later)
         self._finalizer = weakref.finalize(self, link.dropped.append, ("close", self.number))
         self._finalizer.atexit = False
 
@@ -81,9 +75,9 @@ class Core:
             raise SessionClosedError(
                 "the session was closed", "make a new one: `sandbox.session()`"
             )
+        begun = _session.copied(self.number)
         made = [
-            Core(self.link, self.tools, self._sandbox, None, False, original=self)
-            for _ in range(copies)
+            Core(self.link, self.tools, self._sandbox, begun, later=False) for _ in range(copies)
         ]
         for copy in made:
             copy.check_opening()
@@ -103,25 +97,73 @@ class Core:
         guard: Guard | None,
     ) -> None:
         """Sends a run, once one whose stream was dropped has ended."""
+        self._end_dropped(guard)
+        if not code.isascii():
+            text(code, "code")
+        arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
+        self.link.start(run, "run", code, *arguments)
+
+    def run(self, code: str, options: RunOptions, journal: Journal | None = None) -> Execution:
+        """Runs code, which is recorded if there is a journal, and calls the callbacks."""
+        wire = of_run(options)
+        if has_callbacks(options):
+            wire["stream"] = True
+        if journal is not None:
+            self.record(journal)
+
+        def begin(run: Run, guard: Guard | None) -> None:
+            self.begin(run, code, options.get("inputs"), wire, guard)
+
+        return self._see(begin, options)[1]
+
+    def go_on(self, callbacks: OutputCallbacks) -> Execution | None:
+        """Goes on with the run of a journal, if there is one, and calls the callbacks."""
+        wire = of_go_on(callbacks)
+
+        def begin(run: Run, guard: Guard | None) -> None:
+            self._end_dropped(guard)
+            self.link.start(run, "go_on", wire)
+
+        run, execution = self._see(begin, callbacks)
+        return None if run.is_nothing else execution
+
+    def record(self, journal: Journal) -> None:
+        """Records the session from here on, if it is not recorded to this journal already."""
+        path = journal.absolute
+        if self.journal == path:
+            return
+        if self.journal is not None:
+            raise _session.recorded_elsewhere(self.journal)
+        self._end_dropped(None)
+        # If nobody waits for the answer any more, it is recorded all the same.
+        self.journal = path
+        try:
+            self.ask("record", journal.to_wire())
+        except IsoletError:
+            self.journal = None
+            raise
+
+    def end_recording(self) -> None:
+        """Records the session no longer."""
+        self.ask("end_recording")
+        self.journal = None
+
+    def _end_dropped(self, guard: Guard | None) -> None:
+        """Waits for the end of runs whose streams were dropped."""
         while self.dropped:
             dropped = self.dropped.popleft()
             self.link.flush()
             abandon(self.link, dropped, guard)
-        if not code.isascii():
-            text(code, "code")
-        arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
-        self.link.start(run, code, arguments)
 
-    def run(self, code: str, options: RunOptions) -> Execution:
-        """Runs code, and calls the callbacks."""
-        wire = of_run(options)
-        if has_callbacks(options):
-            wire["stream"] = True
+    def _see(
+        self, begin: Callable[[Run, Guard | None], None], options: OutputCallbacks
+    ) -> tuple[Run, Execution]:
+        """Begins a run, waits for its end, and calls the callbacks."""
         link = self.link
         run = Run(self.number, self.tools)
         guard = _interrupts.guard()
         try:
-            self.begin(run, code, options.get("inputs"), wire, guard)
+            begin(run, guard)
             found = advance(link, run, guard)
             while not isinstance(found, Execution):
                 try:
@@ -135,7 +177,7 @@ class Core:
         finally:
             if guard is not None:
                 guard.leave()
-        return self.seen(run, found, guard)
+        return run, self.seen(run, found, guard)
 
     def seen(self, run: Run, execution: Execution, guard: Guard | None) -> Execution:
         """Returns the execution of a run, unless Ctrl-C was pressed meanwhile."""

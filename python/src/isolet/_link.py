@@ -50,7 +50,17 @@ class Box:
 class Run(Box):
     """A run of code under way."""
 
-    __slots__ = ("calls", "fault", "group", "is_over", "number", "presses", "session", "tools")
+    __slots__ = (
+        "calls",
+        "fault",
+        "group",
+        "is_nothing",
+        "is_over",
+        "number",
+        "presses",
+        "session",
+        "tools",
+    )
 
     def __init__(self, session: int, tools: Mapping[str, Any], group: Box | None = None) -> None:
         super().__init__()
@@ -62,6 +72,8 @@ class Run(Box):
         self.calls: dict[int, Call] = {}
         """The calls that are not over."""
         self.is_over = False
+        self.is_nothing = False
+        """Whether there was no run to go on with."""
         self.presses = 0
         """How often Ctrl-C was pressed during the run."""
         self.fault: BaseException | None = None
@@ -150,12 +162,12 @@ class Link(Connection):
             raise
         return number
 
-    def start(self, run: Run, code: str, arguments: Sequence[Any]) -> None:
+    def start(self, run: Run, operation: str, *arguments: Any) -> None:
         """Sends the request of a run."""
         number = self.number()
         self._waiting[number] = run
         try:
-            self.send(["run", number, run.session, code, *arguments])
+            self.send([operation, number, run.session, *arguments])
         except BaseException:
             self._waiting.pop(number, None)
             raise
@@ -343,11 +355,11 @@ class Link(Connection):
 
     def _pass_event(self, operation: str, message: Message) -> None:
         if operation == "call":
-            _, number, _, run_number, name, arguments = message
+            _, number, _, run_number, name, arguments, call_id = message
             run = self._waiting.get(run_number)
             if type(run) is Run:
                 box = run.group or run
-                if self.tools.arrived(Call(number, run, name, arguments), box):
+                if self.tools.arrived(Call(number, run, name, arguments, call_id), box):
                     self._wake(box)
             else:
                 self.post(["fail", number, "RuntimeError", "the run has ended"])

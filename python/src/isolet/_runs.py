@@ -9,7 +9,7 @@ from ._calls import Call, failure
 from ._interrupts import Pressed
 from .errors import Interrupted, IsoletError, from_wire
 from .execution import Display, Execution, Output
-from .options import RunOptions, tell
+from .options import OutputCallbacks, tell
 
 if TYPE_CHECKING:
     from ._interrupts import Guard
@@ -42,7 +42,8 @@ def step(link: Link, run: Run, guard: Guard | None) -> Execution | Output | Disp
     operation = item[0]
     if operation == "ok":
         run.is_over = True
-        return Execution(item[2])
+        run.is_nothing = item[2] is None
+        return Execution(item[2] or {})
     if operation == "error":
         run.is_over = True
         raise RefusedError(item[2])
@@ -66,7 +67,7 @@ def advance(link: Link, run: Run, guard: Guard | None) -> Execution | Output | D
                 continue
             if found is not None:
                 break
-        if run.calls:
+        if run.is_over and run.calls:
             _end_calls(link, run, guard)
     except (RefusedError, Interrupted):
         link.tools.cancel_all(run)
@@ -99,7 +100,7 @@ def abandon(link: Link, run: Run, guard: Guard | None) -> None:
     _end_calls(link, run, guard)
 
 
-def show(found: Output | Display, guard: Guard | None, callbacks: RunOptions) -> None:
+def show(found: Output | Display, guard: Guard | None, callbacks: OutputCallbacks) -> None:
     """Passes output or a display on to the program."""
     if guard is not None:
         guard.leave()

@@ -10,16 +10,105 @@ from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
 from ._values import text, to_plain, variables
-from .errors import IsoletError, ProtocolError, SessionClosedError, TransferError
+from .errors import (
+    ConfigError,
+    IsoletError,
+    JournalError,
+    ProtocolError,
+    SessionClosedError,
+    TransferError,
+)
 from .execution import (
     Display,
     FileEntry,
     Isolation,
     Output,
     Package,
+    StoppedAt,
     Variable,
     display_from_wire,
 )
+from .journal import Journal
+
+
+class Beginning:
+    """How a session begins: the request, and what it says after the session and the sandbox."""
+
+    __slots__ = ("_more", "_original", "journal", "operation")
+
+    def __init__(
+        self,
+        operation: str,
+        *more: Any,
+        journal: str | None = None,
+        original: int | None = None,
+    ) -> None:
+        self.operation = operation
+        self.journal = journal
+        """The path that the session is recorded to from then on."""
+        self._more = more
+        self._original = original
+
+    def arguments(self, session: int, sandbox: int) -> list[Any]:
+        """Returns the arguments of the request."""
+        if self._original is not None:
+            return [self._original, session]
+        return [session, sandbox, *self._more]
+
+
+def copied(original: int) -> Beginning:
+    """A copy of another session."""
+    return Beginning("fork", original=original)
+
+
+def afresh(inputs: Mapping[str, Any] | None, journal: Journal | None = None) -> Beginning:
+    """A fresh session with variables, which is recorded if there is a journal."""
+    plain = variables(inputs) if inputs else None
+    if journal is not None:
+        return Beginning("session", plain, journal.to_wire(), journal=journal.absolute)
+    return Beginning("session") if plain is None else Beginning("session", plain)
+
+
+def restored(path: str | os.PathLike[str]) -> Beginning:
+    """A session that was saved to a file."""
+    return Beginning("restore", host_path(path))
+
+
+def resumed(journal: Journal) -> Beginning:
+    """The session of a journal, with which it goes on."""
+    return Beginning("resume", journal.to_wire(), journal=journal.absolute)
+
+
+def looked_back(
+    path: str | os.PathLike[str], until_call: int | None, until_time: float | None
+) -> Beginning:
+    """The session of a journal, to look back at it."""
+    until: dict[str, Any] = {}
+    if until_call is not None:
+        until["until_call"] = until_call
+    if until_time is not None:
+        until["until_time"] = float(until_time)
+    return Beginning("replay", text(host_path(path), "path"), until)
+
+
+def no_run(journal: Journal, until: int | float | None = None) -> JournalError:
+    """Returns why nothing goes on, or nothing is replayed until then."""
+    where = "" if until is None else f" before {until}"
+    return JournalError(f"the journal `{journal.absolute}` has no run{where}")
+
+
+def stopped_at(answer: dict[str, Any] | None) -> StoppedAt | None:
+    """Returns what the answer to `bind_locals` tells."""
+    if answer is None:
+        return None
+    return StoppedAt(answer["function"], answer["line"], answer["names"])
+
+
+def recorded_elsewhere(path: str) -> ConfigError:
+    """Returns why a session is not recorded to a second journal."""
+    return ConfigError(
+        f"the session is recorded to `{path}` already", "`session.end_recording()` ends that"
+    )
 
 
 def run_arguments(inputs: Mapping[str, Any] | None, options: dict[str, Any] | None) -> list[Any]:

@@ -44,7 +44,7 @@ _SHAPES: Final[dict[str, tuple[tuple[type, ...], int]]] = {
     "error": ((int, dict), 3),
     "output": ((int, int, str), 4),
     "display": ((int, dict), 3),
-    "call": ((int, int, int, str, dict), 6),
+    "call": ((int, int, int, str, dict, int), 7),
     "uncall": ((int,), 2),
     "audit": ((int, int, dict), 4),
     "fatal": ((str,), 2),

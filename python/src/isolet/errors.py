@@ -73,6 +73,12 @@ class PackagesError(IsoletError):
     """A package could not be found, fetched, or loaded."""
 
 
+class JournalError(IsoletError):
+    """A journal cannot be read or written, or the session does something else than when it was
+    recorded. The message names the file, and the session has ended.
+    """
+
+
 class ProtocolError(IsoletError):
     """The client and the server do not understand each other. The message names both versions."""
 
@@ -131,6 +137,7 @@ _KINDS: dict[str, type[IsoletError]] = {
     "limit": LimitError,
     "value": TransferError,
     "packages": PackagesError,
+    "journal": JournalError,
     "protocol": ProtocolError,
     "invalid": ConfigError,
     "unauthorized": ConfigError,

@@ -127,6 +127,18 @@ class WrittenFile:
     """In bytes."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoppedAt:
+    """Where a run was stopped that is looked back at."""
+
+    function: str
+    """The name of the function, `<module>` for code outside of functions."""
+    line: int
+    """The line in its file or cell, from 1 on."""
+    names: list[str]
+    """The names of its local variables, sorted; none outside of functions."""
+
+
 _NOTHING: dict[str, Any] = {}
 _Counts = TypeVar("_Counts", Usage, Truncated, Restored)
 

@@ -1,4 +1,4 @@
-"""The keywords of runs: `RunOptions`, `StreamOptions`."""
+"""The keywords of runs: `RunOptions`, `StreamOptions`, `OutputCallbacks`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,21 @@ class StreamOptions(TypedDict, total=False):
     chart_pictures: bool
 
 
-class RunOptions(StreamOptions, total=False):
+class OutputCallbacks(TypedDict, total=False):
+    """The keywords of `Session.go_on`.
+
+    Args:
+        on_stdout: called with each piece of the standard output as it is written.
+        on_stderr: the same for the standard error.
+        on_display: called with each picture, table and other rich result.
+    """
+
+    on_stdout: Callable[[str], object] | None
+    on_stderr: Callable[[str], object] | None
+    on_display: Callable[[Display], object] | None
+
+
+class RunOptions(StreamOptions, OutputCallbacks, total=False):
     """The keywords of `Session.run` and `Session.eval`. Another one is a `TypeError`.
 
     Args:
@@ -63,13 +77,9 @@ class RunOptions(StreamOptions, total=False):
         on_display: called with each picture, table and other rich result.
     """
 
-    on_stdout: Callable[[str], object] | None
-    on_stderr: Callable[[str], object] | None
-    on_display: Callable[[Display], object] | None
-
 
 _STREAM = tuple(StreamOptions.__annotations__)
-_CALLBACKS = tuple(name for name in RunOptions.__annotations__ if name not in _STREAM)
+_CALLBACKS = tuple(OutputCallbacks.__annotations__)
 _FLAGS = ("program", "keep_variables", "allow_return", "table_data", "chart_pictures")
 
 
@@ -91,12 +101,22 @@ def of_stream(options: StreamOptions) -> dict[str, Any]:
     return _to_wire(options, "stream", _STREAM)
 
 
-def has_callbacks(options: RunOptions) -> bool:
+def of_go_on(callbacks: OutputCallbacks) -> dict[str, Any]:
+    """Returns what the server gets of the options of `Session.go_on`.
+
+    Raises:
+        TypeError: there is no such option.
+    """
+    _check(callbacks, "go_on", _CALLBACKS)
+    return {"stream": True} if has_callbacks(callbacks) else {}
+
+
+def has_callbacks(options: OutputCallbacks) -> bool:
     """Returns whether the program wants to see output or displays while the code runs."""
     return any(options.get(name) is not None for name in _CALLBACKS)
 
 
-def tell(found: Output | Display, callbacks: RunOptions) -> None:
+def tell(found: Output | Display, callbacks: OutputCallbacks) -> None:
     """Calls the callback for a piece of output or a display, if there is one."""
     if isinstance(found, Display):
         on_display = callbacks.get("on_display")
@@ -109,10 +129,14 @@ def tell(found: Output | Display, callbacks: RunOptions) -> None:
         on_text(found.text)
 
 
-def _to_wire(options: StreamOptions, method: str, known: tuple[str, ...]) -> dict[str, Any]:
+def _check(options: Mapping[str, object], method: str, known: tuple[str, ...]) -> None:
     for given in options:
         if given not in known:
             raise TypeError(f"`{method}` has no option {given!r}; it has {', '.join(known)}")
+
+
+def _to_wire(options: StreamOptions, method: str, known: tuple[str, ...]) -> dict[str, Any]:
+    _check(options, method, known)
     wire: dict[str, Any] = {}
     timeout, stdin, argv = options.get("timeout"), options.get("stdin"), options.get("argv")
     name, syntax = options.get("name"), options.get("syntax", "python")

@@ -12,8 +12,9 @@ from ._core import Core, contents
 from ._session_base import SessionBase
 from ._values import text, to_plain, variables
 from .errors import TransferError
-from .execution import Execution, FileEntry, Package, Variable
-from .options import Inputs, RunOptions, StreamOptions, of_stream
+from .execution import Execution, FileEntry, Package, StoppedAt, Variable
+from .journal import Journal, StrPath
+from .options import Inputs, OutputCallbacks, RunOptions, StreamOptions, of_stream
 from .policy import submit_to_wire
 from .streams import Stream
 from .tools import Submit, Tool, collect
@@ -28,7 +29,13 @@ class Session(SessionBase):
     It runs one code at a time. If it is dropped without `close`, it is closed some time later.
     """
 
-    def run(self, code: str, **options: Unpack[RunOptions]) -> Execution:
+    def run(
+        self,
+        code: str,
+        *,
+        journal: Journal | StrPath | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Execution:
         """Runs code, and returns what it did.
 
         An exception of the code, a timeout or another end is part of the result:
@@ -40,6 +47,8 @@ class Session(SessionBase):
         Args:
             code: Python. `await` is allowed, and the value of a last expression is the result's.
                 At most as long as the limit `source`.
+            journal: the file that the session is recorded to from here on, as by `record`. One that
+                it is recorded to already is gone on with.
             **options: what `help(isolet.RunOptions)` describes: `inputs`, `timeout`, `stdin`,
                 `argv`, `name`, `working_directory`, `program`, `keep_variables`, `allow_return`,
                 `syntax`, `table_data`, `chart_pictures`, and the callbacks `on_stdout`,
@@ -51,17 +60,25 @@ class Session(SessionBase):
             SessionClosedError: the session has ended.
             LimitError: the code is too long, or too many sessions are open.
             ServerDiedError: the server has ended, and the session with it.
+            JournalError: the journal cannot be written.
             IsoletError: the host failed in another way.
             BaseException: a callback has raised it, or a tool, unless it is an `Exception`: those
                 go to the guest.
         """
-        return self._core.run(code, options)
+        return self._core.run(code, options, _journal(journal))
 
-    def eval(self, code: str, **options: Unpack[RunOptions]) -> Any:
+    def eval(
+        self,
+        code: str,
+        *,
+        journal: Journal | StrPath | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Any:
         """Runs code and returns its value, or raises why there is none.
 
         Args:
             code: Python.
+            journal: that of `run`.
             **options: those of `run`.
 
         Raises:
@@ -70,13 +87,19 @@ class Session(SessionBase):
                 `value`.
             IsoletError: what `run` raises.
         """
-        execution = self.run(code, **options)
+        execution = self.run(code, journal=journal, **options)
         execution.raise_for_error()
         if execution.value_error is not None:
             raise TransferError(execution.value_error)
         return execution.value
 
-    def stream(self, code: str, **options: Unpack[StreamOptions]) -> Stream:
+    def stream(
+        self,
+        code: str,
+        *,
+        journal: Journal | StrPath | None = None,
+        **options: Unpack[StreamOptions],
+    ) -> Stream:
         """Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
 
         The run starts with the iteration at the latest. A guest that writes faster than its output
@@ -88,14 +111,22 @@ class Session(SessionBase):
 
         Args:
             code: Python.
+            journal: that of `run`.
             **options: those of `run`, without the callbacks.
 
         Raises:
             TransferError, BusyError, SessionClosedError, IsoletError: as with `run`.
         """
-        return Stream(self._core, code, options.get("inputs"), of_stream(options))
+        inputs, wire = options.get("inputs"), of_stream(options)
+        return Stream(self._core, code, inputs, wire, _journal(journal))
 
-    def sh(self, script: str, **options: Unpack[RunOptions]) -> Execution:
+    def sh(
+        self,
+        script: str,
+        *,
+        journal: Journal | StrPath | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Execution:
         """Runs a script in the session's shell, as bash would, and returns what it did.
 
         `exit_code` of the result is the script's status, and `ok` whether it is 0. The shell is
@@ -106,13 +137,15 @@ class Session(SessionBase):
 
         Args:
             script: one or several commands.
+            journal: that of `run`.
             **options: those of `run`. `inputs` are exported variables, texts or numbers; `argv` is
                 `$1` and so on; `program` gives the script a shell of its own, as `bash -c` does.
 
         Raises:
             IsoletError: what `run` raises.
         """
-        return self._core.run(script, {**options, "syntax": "shell"})
+        wire: RunOptions = {**options, "syntax": "shell"}
+        return self._core.run(script, wire, _journal(journal))
 
     def get(self, name: str, default: Any = None) -> Any:
         """Returns a variable as plain data. Works while code runs.
@@ -209,13 +242,14 @@ class Session(SessionBase):
     def reset(self) -> None:
         """Starts a fresh interpreter under the same policy, without variables and files.
 
-        Works after a limit or an interrupt has ended the session.
+        Works after a limit or an interrupt has ended the session. It is not recorded.
 
         Raises:
             SessionClosedError: the session was closed with `close`.
         """
         self._core.report = self._core.ask("reset")
         self._core.is_dead = False
+        self._core.journal = None
 
     def checkpoint(self) -> None:
         """Keeps the state now, to go on from it after a run that has ended the interpreter.
@@ -271,6 +305,60 @@ class Session(SessionBase):
         """
         self._core.ask("save", _session.host_path(path))
 
+    def record(self, journal: Journal | StrPath) -> None:
+        """Records the session from here on: everything that the host tells it.
+
+        If this process ends, however it does, `Sandbox.resume` has the session go on in another
+        one, which makes no call of a tool a second time. The journal begins with the session as
+        `save` writes it; that of `Sandbox.session` with `journal` has none of that. A recorded
+        session cannot be forked or saved and has no checkpoints, and its threads and tasks get
+        answers one at a time. Does nothing if it is recorded to this journal already.
+
+        Args:
+            journal: the file, which must not exist.
+
+        Raises:
+            JournalError: the file exists, or cannot be written.
+            ConfigError: the session is recorded to another journal, or the policy says `forkable`.
+            TransferError: the guest has what cannot be saved, as for `save`.
+            BusyError: code runs.
+            SessionClosedError: the session has ended.
+        """
+        self._core.record(Journal.of(journal))
+
+    def end_recording(self) -> None:
+        """Records the session no longer. Its journal can still be resumed, from here."""
+        self._core.end_recording()
+
+    def go_on(self, **callbacks: Unpack[OutputCallbacks]) -> Execution | None:
+        """Goes on with the last run of the journal that `Sandbox.resume` has opened: again as far
+        as it is recorded, and from there on as it goes. Until then the session does nothing else.
+
+        In a session of `Sandbox.replay`, each call runs the next run.
+
+        Calls of tools that are recorded are not made again. One that was under way is, with the
+        same `isolet.call_id()`, if its tool is idempotent; otherwise the guest gets the exception
+        `CallInterrupted`.
+
+        Args:
+            **callbacks: `on_stdout`, `on_stderr` and `on_display`, as `RunOptions` describes them.
+
+        Returns:
+            What the whole run did, with all of its output; `None` if there is no run to go on with.
+
+        Raises:
+            JournalError: the journal cannot be used, or the code does something else than when it
+                was recorded.
+            IsoletError: what `run` raises.
+        """
+        return self._core.go_on(callbacks)
+
+    def bind_locals(self) -> StoppedAt | None:
+        """Binds the local variables of the function in which `Sandbox.replay` has stopped a run, so
+        that code that is run then sees them. Returns where that is; `None` if no run was stopped.
+        """
+        return _session.stopped_at(self._core.ask("bind_locals"))
+
     def close(self, *, wait: bool = True) -> None:
         """Ends the session for good, and a run in it. Does nothing if it has ended.
 
@@ -294,6 +382,10 @@ class Session(SessionBase):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _journal(journal: Journal | StrPath | None) -> Journal | None:
+    return None if journal is None else Journal.of(journal)
 
 
 class Files:

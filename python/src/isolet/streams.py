@@ -20,15 +20,23 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from ._core import Core
+    from .journal import Journal
 
 
 class Stream:
     """What a run writes and displays, as it comes; last, the `Execution`. An iterator."""
 
     def __init__(
-        self, core: Core, code: str, inputs: Mapping[str, Any] | None, wire: dict[str, Any]
+        self,
+        core: Core,
+        code: str,
+        inputs: Mapping[str, Any] | None,
+        wire: dict[str, Any],
+        journal: Journal | None,
     ) -> None:
         """Starts the run. Use `Session.stream`."""
+        if journal is not None:
+            core.record(journal)
         self._core = core
         self._run = Run(core.number, core.tools)
         self._is_over = False

@@ -1,10 +1,11 @@
-"""Functions of the host that a guest can call: `tool`, `Tool`, `Submit`."""
+"""Functions of the host that a guest can call: `tool`, `Tool`, `Submit`, `call_id`."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
 from typing import Any, Literal, cast, overload
 
 from . import _schema
@@ -36,6 +37,7 @@ class Tool:
         style: `plain`, or `async` for a function that the guest awaits.
         timeout: the most seconds that a call may take; no limit by default.
         max_calls: the most calls in a session; no limit by default.
+        idempotent: whether a call that was interrupted by the end of a process is made again.
 
     Raises:
         ConfigError: it cannot be called, or has no name.
@@ -51,6 +53,9 @@ class Tool:
     """The most seconds that a call may take; then the guest gets `TimeoutError`."""
     max_calls: int | None
     """The most calls in a session; then the guest gets `RuntimeError`."""
+    idempotent: bool
+    """Whether a call that was under way when a process ended is made again when its session goes
+    on; otherwise the guest gets the exception `CallInterrupted`."""
     is_coroutine: bool
     """Whether the host's function is a coroutine function."""
 
@@ -63,6 +68,7 @@ class Tool:
         style: Style = "plain",
         timeout: float | None = None,
         max_calls: int | None = None,
+        idempotent: bool = False,
     ) -> None:
         if not callable(function):
             raise ConfigError(f"a tool is a function, and {function!r} cannot be called")
@@ -77,6 +83,7 @@ class Tool:
         self.style = style
         self.timeout = timeout
         self.max_calls = max_calls
+        self.idempotent = idempotent
         self.is_coroutine = _is_coroutine(function)
         self._parameters, self._returns = _signature(function)
         makers = {p.name: _schema.maker(p.annotation) for p in self._parameters}
@@ -105,6 +112,8 @@ class Tool:
             wire["timeout"] = self.timeout
         if self.max_calls is not None:
             wire["max_calls"] = self.max_calls
+        if self.idempotent:
+            wire["idempotent"] = True
         return wire
 
     def call(self, arguments: dict[str, Any]) -> Any:
@@ -154,6 +163,7 @@ def tool(
     style: Style = "plain",
     timeout: float | None = None,
     max_calls: int | None = None,
+    idempotent: bool = False,
 ) -> Tool: ...
 @overload
 def tool(
@@ -165,6 +175,7 @@ def tool(
     style: Style = "plain",
     timeout: float | None = None,
     max_calls: int | None = None,
+    idempotent: bool = False,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -175,6 +186,7 @@ def tool(
     style: Style = "plain",
     timeout: float | None = None,
     max_calls: int | None = None,
+    idempotent: bool = False,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Makes a function callable by guests, with other settings than a plain function has.
 
@@ -198,6 +210,9 @@ def tool(
             it returns is dropped.
         max_calls: the most calls in a session; no limit by default. A further one is a
             `RuntimeError` in the guest.
+        idempotent: whether a second call does no harm. A call that was under way when the process
+            ended is then made again, with the same `call_id()`, when the recorded session goes on;
+            by default the guest gets the exception `CallInterrupted`. See `Session.record`.
 
     Raises:
         ConfigError: it cannot be called, or has no name.
@@ -209,9 +224,34 @@ def tool(
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
-        return Tool(function, name=name, doc=doc, style=style, timeout=timeout, max_calls=max_calls)
+        return Tool(
+            function,
+            name=name,
+            doc=doc,
+            style=style,
+            timeout=timeout,
+            max_calls=max_calls,
+            idempotent=idempotent,
+        )
 
     return decorate if function is None else decorate(function)
+
+
+def call_id() -> int:
+    """Returns the number of the call that this function serves, unique in its session.
+
+    A call of an idempotent tool that is made again when a recorded session goes on has the number
+    that it had. Together with the path of the journal, it is a key by which a service that the tool
+    uses can recognise the second request.
+
+    Raises:
+        LookupError: no tool of a session is being called here, or it is one of a node's session.
+    """
+    return current_call.get()
+
+
+current_call: ContextVar[int] = ContextVar("isolet.call_id")
+"""The number of the call that is being served."""
 
 
 class Submit:
@@ -277,6 +317,7 @@ def _renamed(name: str, function: Any) -> Tool:
         style=function.style,
         timeout=function.timeout,
         max_calls=function.max_calls,
+        idempotent=function.idempotent,
     )
 
 

@@ -173,6 +173,11 @@ impl Shared {
                            `SandboxBuilder::checkpoint`";
             return Err(Error::new(ErrorKind::Config, message).with_session_alive());
         };
+        if self.is_recorded() {
+            let message =
+                "no checkpoint is made of a recorded session: it goes on from its journal";
+            return Err(Error::new(ErrorKind::Config, message).with_session_alive());
+        }
         let checkpoint = self.checkpoint(keeper.runs(), Turn::Command).await?;
         let mut kept = lock(&keeper.kept);
         kept.checkpoint = Some(checkpoint);

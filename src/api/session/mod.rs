@@ -342,7 +342,8 @@ impl Session {
     /// # Errors
     ///
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) if the sandbox was built without
-    /// checkpoints; otherwise as [`save`](Self::save). The session keeps its earlier state.
+    /// checkpoints, or the session is recorded; otherwise as [`save`](Self::save). The session
+    /// keeps its earlier state.
     ///
     /// # Cancellation
     ///

@@ -167,7 +167,8 @@ impl Appender {
             JournalFull::EndSession => {
                 let path = self.path.display();
                 Err(format!(
-                    "the journal `{path}` would have {needed} bytes, the limit is {limit} bytes"
+                    "the journal `{path}` would have {needed} bytes, the limit is {limit} bytes \
+                     (`Journal::max_bytes`)"
                 ))
             }
             JournalFull::EndRecording => {

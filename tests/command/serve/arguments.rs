@@ -8,10 +8,11 @@ use super::Client;
 fn argument(name: &str) -> Value {
     match name.trim_matches(['[', ']', ' ']) {
         "SESSION" | "SANDBOX" | "COUNT" | "COPY" => json!(1),
+        "JOURNAL" => json!({"path": "x"}),
         "CODE" | "NAME" | "TEXT" | "PATH" => json!("x"),
         "BYTES" => json!({"$bytes": ""}),
         "TOOL" | "REQUIREMENT" => json!([]),
-        "INPUTS" | "OPTIONS" | "POLICY" | "SUBMIT" | "{NAME: VALUE}" => json!({}),
+        "INPUTS" | "OPTIONS" | "POLICY" | "SUBMIT" | "UNTIL" | "{NAME: VALUE}" => json!({}),
         other => panic!("what is {other}?"),
     }
 }

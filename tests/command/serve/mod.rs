@@ -2,6 +2,7 @@
 
 mod arguments;
 mod ends;
+mod journals;
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -202,7 +203,7 @@ fn tools_are_called_at_the_client() {
     client.send(&json!(["run", 5, 1, code, null, {"stream": true}]));
     let (output, call) = client.next_after_output();
     assert_eq!(output, "(q: str, rest=Ellipsis, *, n: int = 3) -> str\n");
-    assert_eq!(call, json!(["call", call[1], 1, 5, "search", {"q": "a", "n": 3}]));
+    assert_eq!(call, json!(["call", call[1], 1, 5, "search", {"q": "a", "n": 3}, call[6]]));
     client.send(&json!(["answer", call[1], {"found": [1, null]}]));
     assert_eq!(client.expect("ok", 5)[2]["value"], json!({"found": [1, null]}));
     client.send(&json!(["run", 6, 1, "search('b')"]));

@@ -222,7 +222,9 @@ impl From<Failure> for Problem {
             FailureKind::Limit => (StatusCode::UNPROCESSABLE_ENTITY, "limit"),
             FailureKind::Value => (StatusCode::UNPROCESSABLE_ENTITY, "value"),
             FailureKind::Packages => (StatusCode::UNPROCESSABLE_ENTITY, "packages"),
-            FailureKind::Config => (StatusCode::UNPROCESSABLE_ENTITY, "invalid"),
+            FailureKind::Config | FailureKind::Journal => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "invalid")
+            }
             FailureKind::Start | FailureKind::Assets => (StatusCode::SERVICE_UNAVAILABLE, "start"),
             FailureKind::Protocol => (StatusCode::BAD_REQUEST, "invalid"),
         };

@@ -3,11 +3,13 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use isolet::{AuditEvent, Stream, Value};
+use isolet::{AuditEvent, Stream};
 use serde::Serialize;
 
 use crate::wire::Wire;
-use isolet_service::core::{Display, Failure, FailureKind, Kept, Listener, Owner, Plain, Reply};
+use isolet_service::core::{
+    Display, Failure, FailureKind, Kept, Listener, Owner, Plain, Reply, ToolCall,
+};
 use isolet_support::audit_line;
 use isolet_support::frames::{self, Frame, MAX_BYTES};
 
@@ -119,9 +121,10 @@ impl Listener for RunListener {
         self.client.send_or_drop(&("display", self.run, display));
     }
 
-    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
+    fn call(&self, call: ToolCall<'_>) -> Option<Kept> {
+        let ToolCall { number, id, tool, arguments } = call;
         let arguments = Plain(arguments);
-        self.client.send_or_drop(&("call", call, self.session, self.run, tool, arguments));
+        self.client.send_or_drop(&("call", number, self.session, self.run, tool, arguments, id));
         Some(Kept(None))
     }
 

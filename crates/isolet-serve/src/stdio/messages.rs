@@ -8,7 +8,8 @@ use serde::Deserialize;
 use super::PROTOCOL;
 use super::client::{RunListener, Stdout};
 use isolet_service::core::{
-    Answer, Command, Failure, Plain, Policy, Run, RunOptions, SubmitEntry, ToolEntry,
+    Answer, Beginning, Command, Failure, GoOnOptions, JournalEntry, LookBack, Plain, Policy, Run,
+    RunOptions, SubmitEntry, ToolEntry,
 };
 
 /// A message of a client.
@@ -44,9 +45,7 @@ pub(super) enum Request {
     /// Keep interpreters ready.
     Prewarm { sandbox: i64, count: usize },
     /// Start a session.
-    Session { session: i64, sandbox: i64, inputs: Vec<(String, Value)> },
-    /// Restore a session from a file.
-    Restore { session: i64, sandbox: i64, path: String },
+    Open { session: i64, sandbox: i64, beginning: Beginning },
     /// Carry out a command in a session.
     InSession { session: i64, command: Command },
     /// Copy a session.
@@ -178,15 +177,10 @@ impl Message {
                 let count = usize::try_from(count).map_err(|_| "COUNT is negative".to_owned())?;
                 Request::Prewarm { sandbox, count }
             }
-            "session" => Request::Session {
+            "session" | "restore" | "resume" | "replay" => Request::Open {
                 session: rest.int("SESSION")?,
                 sandbox: rest.int("SANDBOX")?,
-                inputs: rest.variables("INPUTS")?,
-            },
-            "restore" => Request::Restore {
-                session: rest.int("SESSION")?,
-                sandbox: rest.int("SANDBOX")?,
-                path: rest.text("PATH")?,
+                beginning: beginning(name, rest)?,
             },
             "interrupt" => Request::Interrupt { session: rest.int("SESSION")? },
             "cancel" => Request::Cancel { session: rest.int("SESSION")? },
@@ -203,6 +197,22 @@ impl Message {
     }
 }
 
+/// Decodes how a session begins.
+fn beginning(name: &str, rest: &mut Arguments) -> Result<Beginning, Wrong> {
+    Ok(match name {
+        "restore" => Beginning::Saved(rest.text("PATH")?),
+        "resume" => Beginning::Resumed(rest.last(JournalEntry::read)?),
+        "replay" => {
+            let path = rest.text("PATH")?;
+            Beginning::LookedBack(rest.last(|until| LookBack::read(path, until))?)
+        }
+        _ => Beginning::Fresh {
+            inputs: rest.variables("INPUTS")?,
+            journal: rest.last(JournalEntry::read_optional)?,
+        },
+    })
+}
+
 /// Decodes a command for a session, which answers the request of this number.
 fn command(
     name: &str,
@@ -214,6 +224,17 @@ fn command(
         "reset" => Command::Reset { reply: client.answers(number) },
         "checkpoint" => Command::Checkpoint { reply: client.answers(number) },
         "save" => Command::Save { path: rest.text("PATH")?, reply: client.answers(number) },
+        "record" => {
+            let journal = rest.last(JournalEntry::read)?;
+            Command::Record { journal, reply: client.answers(number) }
+        }
+        "end_recording" => Command::EndRecording { reply: client.answers(number) },
+        "go_on" => Command::GoOn {
+            options: rest.last(GoOnOptions::read)?,
+            listener: Arc::new(RunListener { client: Arc::clone(client), session, run: number }),
+            reply: client.answers(number),
+        },
+        "bind_locals" => Command::BindLocals { reply: client.answers(number) },
         "run" => Command::Run {
             run: Run {
                 code: rest.text("CODE")?,

@@ -5,14 +5,14 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
-use isolet::Value;
 use isolet::blocking::block_on;
 use serde::Serialize;
 
 use super::client::{ClientOwner, Stdout};
 use super::messages::Request;
 use isolet_service::core::{
-    Answer, Command, Failure, Owner, Reply, SandboxEntry, Service, SessionEntry, Terms, Work,
+    Answer, Beginning, Command, Failure, Owner, Reply, SandboxEntry, Service, SessionEntry, Terms,
+    Work,
 };
 
 /// The client's sandboxes and sessions.
@@ -79,11 +79,8 @@ impl Numbers {
             Request::Prewarm { sandbox, count } => self
                 .sandbox(sandbox)
                 .map(|entry| Some(Service::prewarm(entry, count, self.client.answers(number)))),
-            Request::Session { session, sandbox, inputs } => {
-                self.open(number, session, sandbox, (inputs, None))
-            }
-            Request::Restore { session, sandbox, path } => {
-                self.open(number, session, sandbox, (Vec::new(), Some(path)))
+            Request::Open { session, sandbox, beginning } => {
+                self.open(number, session, sandbox, beginning)
             }
             Request::InSession { session, command } => {
                 self.session(session).map(|its| self.service.carry_out(&its.entry, command))
@@ -127,13 +124,13 @@ impl Numbers {
         number: i64,
         session: i64,
         sandbox: i64,
-        begun: (Vec<(String, Value)>, Option<String>),
+        beginning: Beginning,
     ) -> Result<Option<Work>, Failure> {
         let of = self.sandbox(sandbox)?;
         let mut sessions = lock(&self.sessions);
         check_free(&sessions, session)?;
         let (owner, reply) = (self.owner(sandbox, session), self.client.answers(number));
-        let (entry, work) = self.service.open(&of, owner, begun, reply);
+        let (entry, work) = self.service.open(&of, owner, beginning, reply);
         sessions.insert(session, Session { entry, sandbox });
         Ok(Some(work))
     }

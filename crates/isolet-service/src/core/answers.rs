@@ -47,6 +47,21 @@ impl From<FileEntry> for Entry {
     }
 }
 
+/// Where a run was stopped that is looked back at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StoppedAt {
+    function: String,
+    line: u64,
+    /// The names of the function's local variables.
+    names: Vec<String>,
+}
+
+impl From<isolet::StoppedAt> for StoppedAt {
+    fn from(stopped: isolet::StoppedAt) -> Self {
+        Self { function: stopped.function, line: stopped.line, names: stopped.names }
+    }
+}
+
 /// How the guest of a session is confined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Confinement {

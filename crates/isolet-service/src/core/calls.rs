@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use isolet::{ToolError, Value};
 use tokio::sync::oneshot;
 
-use super::Listener;
 use super::session::SessionEntry;
+use super::{Listener, ToolCall};
 use isolet::internals::lock;
 
 /// The value that a tool of the client has returned, or the exception that it has raised.
@@ -41,8 +41,7 @@ impl Calls {
         self: &Arc<Self>,
         session: &Arc<SessionEntry>,
         listener: Arc<dyn Listener>,
-        tool: &str,
-        arguments: Value,
+        (id, tool, arguments): (u64, &str, Value),
     ) -> Option<CallUnderWay> {
         let (sender, answer) = oneshot::channel();
         let mut waiting = lock(&self.0);
@@ -50,7 +49,7 @@ impl Calls {
         let number = waiting.last;
         waiting.answers.insert(number, (Arc::clone(session), sender));
         drop(waiting);
-        let Some(kept) = listener.call(number, tool, arguments) else {
+        let Some(kept) = listener.call(ToolCall { number, id, tool, arguments }) else {
             lock(&self.0).answers.remove(&number);
             return None;
         };

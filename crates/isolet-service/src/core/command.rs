@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use isolet::Value;
 
-use super::answers::{Confinement, Entry, Package, Variable};
+use super::answers::{Confinement, Entry, Package, StoppedAt, Variable};
+use super::beginning::{Beginning, GoOnOptions, JournalEntry};
 use super::reply::Answering;
 use super::session::SessionEntry;
 use super::tools::{SubmitEntry, ToolEntry};
@@ -13,9 +14,7 @@ use super::{Execution, Failure, Listener, Reply, Run};
 /// A command for a session, with the receiver of its answer.
 pub enum Command {
     Open {
-        inputs: Vec<(String, Value)>,
-        /// The file to restore the session from.
-        from: Option<String>,
+        beginning: Beginning,
         reply: Reply<Confinement>,
     },
     Close {
@@ -37,6 +36,25 @@ pub enum Command {
     /// Keep the state, to go on from it when a run has ended the interpreter.
     Checkpoint {
         reply: Reply<()>,
+    },
+    /// Record the session from here on.
+    Record {
+        journal: JournalEntry,
+        reply: Reply<()>,
+    },
+    /// Record the session no longer.
+    EndRecording {
+        reply: Reply<()>,
+    },
+    /// Run the next run of the session's journal, if there is one.
+    GoOn {
+        options: GoOnOptions,
+        listener: Arc<dyn Listener>,
+        reply: Reply<Option<Execution>>,
+    },
+    /// Bind the local variables of where a run was stopped that is looked back at.
+    BindLocals {
+        reply: Reply<Option<StoppedAt>>,
     },
     Run {
         run: Run,
@@ -112,11 +130,15 @@ impl Command {
             Self::Close { reply }
             | Self::Save { reply, .. }
             | Self::Checkpoint { reply }
+            | Self::Record { reply, .. }
+            | Self::EndRecording { reply }
             | Self::Set { reply, .. }
             | Self::Register { reply, .. }
             | Self::Submit { reply, .. }
             | Self::PutFile { reply, .. } => reply.with(Err(failure)),
             Self::Run { reply, .. } | Self::Interrupted { reply } => reply.with(Err(failure)),
+            Self::GoOn { reply, .. } => reply.with(Err(failure)),
+            Self::BindLocals { reply } => reply.with(Err(failure)),
             Self::Get { reply, .. } => reply.with(Err(failure)),
             Self::Delete { reply, .. } | Self::RemoveFile { reply, .. } => reply.with(Err(failure)),
             Self::Variables { reply } => reply.with(Err(failure)),

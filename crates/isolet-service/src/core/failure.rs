@@ -28,6 +28,7 @@ pub enum FailureKind {
     Limit,
     Value,
     Packages,
+    Journal,
     Died,
     /// An invalid message.
     Protocol,
@@ -47,6 +48,7 @@ impl FailureKind {
             Self::Limit => "limit",
             Self::Value => "value",
             Self::Packages => "packages",
+            Self::Journal => "journal",
             Self::Died => "died",
             Self::Protocol => "protocol",
             Self::Denied => "denied",
@@ -109,7 +111,7 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let kind = match error.kind() {
-            ErrorKind::Config | ErrorKind::Journal => FailureKind::Config,
+            ErrorKind::Config => FailureKind::Config,
             ErrorKind::Assets => FailureKind::Assets,
             ErrorKind::Start => FailureKind::Start,
             ErrorKind::Closed => FailureKind::Closed,
@@ -117,6 +119,7 @@ impl From<Error> for Failure {
             ErrorKind::Limit => FailureKind::Limit,
             ErrorKind::Value => FailureKind::Value,
             ErrorKind::Packages => FailureKind::Packages,
+            ErrorKind::Journal => FailureKind::Journal,
             _ => FailureKind::Died,
         };
         Self {

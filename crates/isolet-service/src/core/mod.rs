@@ -5,6 +5,7 @@
 //! session run in order; different sessions are independent.
 
 mod answers;
+mod beginning;
 mod calls;
 mod command;
 mod engines;
@@ -32,7 +33,8 @@ use isolet::internals::lock;
 use isolet::{AuditEvent, Stream, Value};
 
 pub use self::answers::Confinement;
-pub use self::answers::{Package, Variable};
+pub use self::answers::{Package, StoppedAt, Variable};
+pub use self::beginning::{Beginning, GoOnOptions, JournalEntry, LookBack};
 use self::calls::Calls;
 pub use self::calls::{Answer, Kept};
 pub use self::command::Command;
@@ -67,9 +69,19 @@ pub trait Listener: Send + Sync + 'static {
     fn display(&self, display: Display);
     /// Asks the client to call a tool. Returns data to keep until the call is over; `None` if there
     /// is no client to ask.
-    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept>;
+    fn call(&self, call: ToolCall<'_>) -> Option<Kept>;
     /// Tells the client that a call was cancelled.
     fn uncall(&self, call: u64);
+}
+
+/// A call of a tool of the client.
+pub struct ToolCall<'a> {
+    /// Its number on the wires, unique in the service.
+    pub number: u64,
+    /// Its number in its session, which it keeps when it is made again.
+    pub id: u64,
+    pub tool: &'a str,
+    pub arguments: Value,
 }
 
 /// The owner of a session. Any thread may call its methods, which may block until the client reads.
@@ -203,12 +215,12 @@ impl Service {
         self: &Arc<Self>,
         sandbox: &Arc<SandboxEntry>,
         owner: Arc<dyn Owner>,
-        (inputs, from): (Vec<(String, Value)>, Option<String>),
+        beginning: Beginning,
         reply: Reply<Confinement>,
     ) -> (Arc<SessionEntry>, Work) {
         let entry = Arc::new(SessionEntry::new(Arc::clone(sandbox), owner));
         // A new session has an empty queue.
-        let _ = entry.push(Command::Open { inputs, from, reply });
+        let _ = entry.push(Command::Open { beginning, reply });
         let work = self.draining(Arc::clone(&entry));
         (entry, work)
     }

@@ -18,6 +18,14 @@ impl<T: Send + 'static> Reply<T> {
         (self.0)(result);
     }
 
+    /// Returns the receiver of another answer, which `form` converts.
+    pub(crate) fn of<U: Send + 'static>(
+        self,
+        form: impl FnOnce(U) -> T + Send + 'static,
+    ) -> Reply<U> {
+        Reply::new(move |result| self.send(result.map(form)))
+    }
+
     /// Returns the answer, to be sent later.
     pub(crate) fn with(self, result: Result<T, Failure>) -> Answering {
         Box::new(move || self.send(result))

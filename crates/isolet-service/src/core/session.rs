@@ -7,13 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolet::blocking::block_on;
-use isolet::{InterruptHandle, RunEvent, Session, SessionHandle, Value};
+use isolet::{InterruptHandle, RunEvent, RunStream, Session, SessionHandle};
 
-use super::answers::{Confinement, Entry, Package, Variable};
+use super::answers::{Confinement, Entry, Package, StoppedAt, Variable};
+use super::beginning::{Beginning, GoOnOptions};
 use super::command::Command;
 use super::output::Collector;
 use super::reply::Answering;
-use super::sandboxes::SandboxEntry;
+use super::sandboxes::{Made, SandboxEntry};
 use super::tools::ToolEntry;
 use super::{Execution, Failure, Listener, Owner, Run, Service};
 use isolet::internals::lock;
@@ -153,7 +154,7 @@ impl SessionEntry {
         };
         queue.is_busy = true;
         let running = Running::default();
-        if let Command::Run { .. } = command {
+        if let Command::Run { .. } | Command::GoOn { .. } = command {
             queue.running = Some(running.clone());
         }
         Some((running, command))
@@ -166,6 +167,7 @@ impl SessionEntry {
         for command in mem::take(&mut queue.commands) {
             queue.commands.push_back(match command {
                 Command::Run { reply, .. } => Command::Interrupted { reply },
+                Command::GoOn { reply, .. } => Command::Interrupted { reply: reply.of(Some) },
                 other => other,
             });
         }
@@ -254,8 +256,8 @@ impl SessionEntry {
         command: Command,
     ) -> Answering {
         let command = match command {
-            Command::Open { inputs, from, reply } => {
-                let opened = self.open(service, inputs, from).await;
+            Command::Open { beginning, reply } => {
+                let opened = self.open(service, beginning).await;
                 return reply.with(match opened {
                     Ok((opened, report)) => {
                         *session = Some(opened);
@@ -289,6 +291,20 @@ impl SessionEntry {
             Command::Reset { reply } => reply.with(self.reset(service, session).await),
             Command::Run { run, listener, reply } => {
                 reply.with(self.run(service, session, running, run, listener).await)
+            }
+            Command::Record { journal, reply } => {
+                reply.with(done(session.record(journal.journal()).await))
+            }
+            Command::EndRecording { reply } => {
+                session.end_recording();
+                reply.with(Ok(()))
+            }
+            Command::GoOn { options, listener, reply } => {
+                reply.with(self.go_on(service, session, running, options, listener).await)
+            }
+            Command::BindLocals { reply } => {
+                let stopped = done(session.bind_locals().await);
+                reply.with(stopped.map(|at| at.map(StoppedAt::from)))
             }
             Command::Save { path, reply } => reply.with(done(session.save(path).await)),
             Command::Checkpoint { reply } => reply.with(done(session.checkpoint().await)),
@@ -331,13 +347,25 @@ impl SessionEntry {
     async fn open(
         self: &Arc<Self>,
         service: &Service,
-        inputs: Vec<(String, Value)>,
-        from: Option<String>,
+        beginning: Beginning,
     ) -> Result<(Session, Confinement), Failure> {
         let made = self.sandbox.wait()?;
-        let mut session = match from {
-            Some(path) => made.sandbox.restore(path).await?,
-            None => made.sandbox.session().await?,
+        let sandbox = &made.sandbox;
+        let (mut session, inputs, has_checkpoints) = match beginning {
+            Beginning::Fresh { inputs, journal: None } => {
+                (sandbox.session().await?, inputs, made.has_checkpoints)
+            }
+            Beginning::Fresh { inputs, journal: Some(journal) } => {
+                (sandbox.record(journal.journal()).await?, inputs, false)
+            }
+            Beginning::Saved(path) => (sandbox.restore(path).await?, Vec::new(), false),
+            // Their journals have the packages and variables.
+            Beginning::Resumed(journal) => {
+                return self.introduced(service, sandbox.resume(journal.journal()).await?, &made);
+            }
+            Beginning::LookedBack(replay) => {
+                return self.introduced(service, sandbox.replay(replay.replay()?).await?, &made);
+            }
         };
         self.introduce(service, &session, made.grace)?;
         if !made.packages.is_empty() {
@@ -346,10 +374,21 @@ impl SessionEntry {
         if !inputs.is_empty() {
             session.set_many(inputs).await?;
             // The session begins with them, also after a first run that has ended its interpreter.
-            if made.has_checkpoints {
+            if has_checkpoints {
                 session.checkpoint().await?;
             }
         }
+        let report = session.isolation().into();
+        Ok((session, report))
+    }
+
+    fn introduced(
+        self: &Arc<Self>,
+        service: &Service,
+        session: Session,
+        made: &Made,
+    ) -> Result<(Session, Confinement), Failure> {
+        self.introduce(service, &session, made.grace)?;
         let report = session.isolation().into();
         Ok((session, report))
     }
@@ -433,8 +472,43 @@ impl SessionEntry {
         if !streams {
             return Ok(Execution::of(session.run(cell).await?, has_value));
         }
-        self.output.begin(Arc::clone(&listener));
-        let mut run = session.run_streaming(cell);
+        let run = session.run_streaming(cell);
+        Ok(Execution::of(self.streamed(service, &listener, run).await?, has_value))
+    }
+
+    async fn go_on(
+        &self,
+        service: &Service,
+        session: &mut Session,
+        Running(interrupted): Running,
+        options: GoOnOptions,
+        listener: Arc<dyn Listener>,
+    ) -> Result<Option<Execution>, Failure> {
+        if !session.has_run_to_go_on() {
+            return Ok(None);
+        }
+        // The run can still be gone on with.
+        if interrupted.load(Ordering::SeqCst) {
+            return Ok(Some(Execution::interrupted()));
+        }
+        *lock(&self.listener) = Some(Arc::clone(&listener));
+        let execution = if options.stream {
+            let run = session.go_on_streaming();
+            Some(self.streamed(service, &listener, run).await?)
+        } else {
+            session.go_on().await?
+        };
+        Ok(execution.map(|execution| Execution::of(execution, true)))
+    }
+
+    /// Passes on what a run writes and displays, and waits for its end.
+    async fn streamed(
+        &self,
+        service: &Service,
+        listener: &Arc<dyn Listener>,
+        mut run: RunStream<'_>,
+    ) -> Result<isolet::Execution, Failure> {
+        self.output.begin(Arc::clone(listener));
         while let Some(event) = run.next().await {
             match event {
                 RunEvent::Output(chunk) => {
@@ -449,7 +523,7 @@ impl SessionEntry {
         }
         let execution = run.finish().await;
         self.output.flush(true);
-        Ok(Execution::of(execution?, has_value))
+        Ok(execution?)
     }
 
     fn closed(&self) -> Failure {

@@ -31,6 +31,10 @@ pub struct ToolEntry {
     /// The maximum number of calls in a session.
     #[serde(default)]
     max_calls: Option<u64>,
+    /// Set if a call that was under way when a process ended is made again by the one that goes on
+    /// with the session's journal.
+    #[serde(default)]
+    idempotent: bool,
 }
 
 /// A parameter of a tool, or a field of a submission.
@@ -155,6 +159,9 @@ impl ToolEntry {
         if let Some(calls) = self.max_calls {
             tool = tool.max_calls(calls);
         }
+        if self.idempotent {
+            tool = tool.idempotent();
+        }
         Ok(tool)
     }
 }
@@ -195,7 +202,8 @@ impl Service {
                 tokio::task::yield_now().await;
                 entry.output().flush(false);
                 let listener = entry.listener();
-                let call = listener.and_then(|its| calls.ask(&entry, its, &name, arguments));
+                let asked = (context.call_id(), &*name, arguments);
+                let call = listener.and_then(|its| calls.ask(&entry, its, asked));
                 let call = call.ok_or_else(|| {
                     let text = format!("nobody answers `{name}`: the run's events are not read");
                     ToolError::new("RuntimeError", text)

@@ -14,7 +14,7 @@ isolet::for_each_limit!(limits);
 
 /// Other methods in messages, and their replacements: the command's option, and the policy's field.
 /// Without a replacement, the parenthesis is removed. Longer names come first.
-const WORDS: [(&str, &str, &str); 15] = [
+const WORDS: [(&str, &str, &str); 17] = [
     ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
     ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
     ("`Permissions::offline_packages`", "`--offline`", "`offline`"),
@@ -32,6 +32,8 @@ const WORDS: [(&str, &str, &str); 15] = [
     ("`EngineBuilder::confine_preloaded`", "`--with`", "`preload`"),
     ("`EngineBuilder::preload`", "`--with`", "`preload`"),
     ("`EngineBuilder::max_import_time`", "`--timeout`", "`limits.run_time`"),
+    ("`Journal::max_bytes`", "", "`max_bytes`"),
+    ("`Session::go_on`", "`isolet resume`", "`go_on`"),
     ("`Mount::overlay`", "`--mount HOST:GUEST:overlay`", "the mode `overlay`"),
     (", or use `Mount::dangerous_*`", "", ""),
 ];

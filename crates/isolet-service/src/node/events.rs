@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::traces::Traces;
-use crate::core::{Display, Kept, Listener};
+use crate::core::{Display, Kept, Listener, ToolCall};
 
 /// How many events are buffered for a client. The guest waits while the buffer is full.
 const MAX_EVENTS: usize = 32;
@@ -91,9 +91,10 @@ impl Listener for EventSender {
         self.send(Event::Display(display));
     }
 
-    fn call(&self, call: u64, tool: &str, arguments: Value) -> Option<Kept> {
+    fn call(&self, call: ToolCall<'_>) -> Option<Kept> {
+        let ToolCall { number, tool, arguments, .. } = call;
         let traced = self.traces.call(self.run.clone(), tool);
-        let is_sent = self.send(Event::Call { call, tool: tool.to_owned(), arguments });
+        let is_sent = self.send(Event::Call { call: number, tool: tool.to_owned(), arguments });
         is_sent.then(|| {
             self.tool_calls.inc();
             Kept(Some(Box::new(traced)))
@@ -118,7 +119,7 @@ impl Listener for NoListener {
 
     fn display(&self, _: Display) {}
 
-    fn call(&self, _: u64, _: &str, _: Value) -> Option<Kept> {
+    fn call(&self, _: ToolCall<'_>) -> Option<Kept> {
         None
     }
 

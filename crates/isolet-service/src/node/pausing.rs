@@ -10,7 +10,7 @@ use super::starting::no_turn;
 use super::store::{Saved, Store};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, Refusal};
-use crate::core::{Command, Failure, Reason, Reply, SessionEntry};
+use crate::core::{Beginning, Command, Failure, Reason, Reply, SessionEntry};
 use isolet::internals::lock;
 
 impl Node {
@@ -87,7 +87,7 @@ impl Node {
         let opened = match &stored {
             NodeSessionState::Paused(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
-                self.open(whose, ready, (Vec::new(), Some(saved.path()))).await
+                self.open(whose, ready, Beginning::Saved(saved.path())).await
             }
             _ => Err(Failure::config("the session is about to be paused or resumed")),
         };
@@ -147,7 +147,7 @@ impl Node {
         let traced = self.traces.session(&of.tenant.name, &id);
         let copy = if let Some(ready) = ready {
             let saved = self.save(&entry, self.store()?.begin(&tenant)?).await?;
-            self.open(whose, ready, (Vec::new(), Some(saved.path()))).await?
+            self.open(whose, ready, Beginning::Saved(saved.path())).await?
         } else if of.policy.is_forkable() {
             self.copy(whose, &entry).await?
         } else {

@@ -3,15 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use isolet::Value;
-
 use super::audit::AuditRecord;
 use super::packages::Ready;
 use super::run_gate::QueueIsFull;
 use super::session::{NewSession, NodeSession, NodeSessionState, OwnSession, SessionLease};
 use super::tenants::Tenant;
 use super::{Node, OnDrop, REMOVED, Refusal, gone};
-use crate::core::{Failure, Reason, Reply, SessionEntry};
+use crate::core::{Beginning, Failure, Reason, Reply, SessionEntry};
 
 /// Why a session ends whose start could not be written to the audit log.
 const UNLOGGED: &str = "its start could not be logged";
@@ -79,8 +77,11 @@ impl Node {
         }
         let (id, since) = (self.next_id()?, Instant::now());
         let traced = self.traces.session(&tenant.name, &id);
-        let path = from.as_ref().map(|(saved, _)| saved.path());
-        let entry = self.open((&tenant.name, &id), ready, (new.inputs, path)).await?;
+        let beginning = match &from {
+            Some((saved, _)) => Beginning::Saved(saved.path()),
+            None => Beginning::fresh(new.inputs),
+        };
+        let entry = self.open((&tenant.name, &id), ready, beginning).await?;
         self.metrics.started(since);
         let session = NodeSession {
             tenant: Arc::clone(tenant),
@@ -104,7 +105,7 @@ impl Node {
     pub async fn check(&self) -> Result<(), Refusal> {
         let own = (self.name(), "check");
         let ready = self.make_ready(self.name(), &self.settings.policy).await?;
-        let entry = self.open(own, ready, (Vec::new(), None)).await?;
+        let entry = self.open(own, ready, Beginning::fresh(Vec::new())).await?;
         self.end_entry(&entry).await;
         Ok(())
     }
@@ -142,13 +143,13 @@ impl Node {
         &self,
         (tenant, id): (&str, &str),
         ready: Ready,
-        begun: (Vec<(String, Value)>, Option<String>),
+        beginning: Beginning,
     ) -> Result<Arc<SessionEntry>, Failure> {
         // Starting keeps a processor busy: more at once would delay all.
         let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
         let (reply, answer) = Reply::channel();
         let owner = self.owner(tenant, id);
-        let (session, work) = self.service.open(&ready.sandbox, owner, begun, reply);
+        let (session, work) = self.service.open(&ready.sandbox, owner, beginning, reply);
         let abandoned = OnDrop::close(&self.service, &session);
         work.spawn();
         self.received(answer).await?;

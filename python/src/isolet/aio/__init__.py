@@ -7,9 +7,13 @@ with sandbox.session() as session` closes it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..options import Inputs
+from .. import _session
+from ..execution import Display
+from ..journal import Journal, StrPath
+from ..options import Inputs, OutputCallbacks
 from ..policy import Policy
 from ._sandbox import Sandbox
 from ._server import Server
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..execution import Execution
 
-__all__ = ["Files", "Runs", "Sandbox", "Server", "Session", "Stream", "run"]
+__all__ = ["Files", "Runs", "Sandbox", "Server", "Session", "Stream", "replay", "resume", "run"]
 
 
 async def run(
@@ -29,6 +33,7 @@ async def run(
     *,
     inputs: Inputs | None = None,
     timeout: float | None = None,
+    journal: Journal | StrPath | None = None,
     server: Server | None = None,
     **policy: Unpack[Policy],
 ) -> Execution:
@@ -43,4 +48,63 @@ async def run(
         CancelledError: the task was cancelled. The session has ended.
     """
     async with Sandbox(server=server, **policy) as sandbox:
-        return await sandbox.run(code, inputs=inputs, timeout=timeout)
+        return await sandbox.run(code, inputs=inputs, timeout=timeout, journal=journal)
+
+
+async def resume(
+    journal: Journal | StrPath,
+    *,
+    on_stdout: Callable[[str], object] | None = None,
+    on_stderr: Callable[[str], object] | None = None,
+    on_display: Callable[[Display], object] | None = None,
+    server: Server | None = None,
+    **policy: Unpack[Policy],
+) -> Execution:
+    """Goes on with the last run of a journal, whose process has ended: as `isolet.resume`.
+
+    Raises:
+        JournalError: the journal cannot be used, has no run, or the code does something else than
+            when it was recorded.
+        IsoletError: the host failed.
+        CancelledError: the task was cancelled. The journal can be resumed again.
+    """
+    recorded = Journal.of(journal)
+    async with Sandbox(server=server, **policy) as sandbox, sandbox.resume(recorded) as session:
+        execution = await session.go_on(
+            on_stdout=on_stdout, on_stderr=on_stderr, on_display=on_display
+        )
+    if execution is None:
+        raise _session.no_run(recorded)
+    return execution
+
+
+async def replay(
+    path: StrPath,
+    *,
+    until_call: int | None = None,
+    until_time: float | None = None,
+    on_stdout: Callable[[str], object] | None = None,
+    on_stderr: Callable[[str], object] | None = None,
+    on_display: Callable[[Display], object] | None = None,
+    server: Server | None = None,
+    **policy: Unpack[Policy],
+) -> Execution:
+    """Looks back at the runs of a journal: as `isolet.replay`.
+
+    Raises:
+        JournalError: the journal cannot be used or has no run.
+        IsoletError: the host failed.
+        CancelledError: the task was cancelled.
+    """
+    execution = None
+    async with (
+        Sandbox(server=server, **policy) as sandbox,
+        sandbox.replay(path, until_call=until_call, until_time=until_time) as session,
+    ):
+        callbacks: OutputCallbacks
+        callbacks = {"on_stdout": on_stdout, "on_stderr": on_stderr, "on_display": on_display}
+        while (found := await session.go_on(**callbacks)) is not None:
+            execution = found
+    if execution is None:
+        raise _session.no_run(Journal(path), until_time)
+    return execution

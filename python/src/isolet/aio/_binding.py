@@ -8,9 +8,8 @@ from typing import Any
 
 from .._connection import Registration
 from .._handle import Handle
-from .._values import variables
+from .._session import Beginning
 from ..errors import IsoletError
-from ..options import Inputs
 from ..policy import Compiled, Policy
 from ._core import Core
 from ._link import Link
@@ -52,7 +51,6 @@ class Binding(Handle):
             self._link, self._registration = weakref.ref(link), registration
         return link, registration
 
-    def _open(self, inputs: Inputs | None, later: bool, saved: str | None = None) -> Core:
-        plain = variables(inputs) if inputs else None
+    def _open(self, beginning: Beginning, later: bool) -> Core:
         link, registration = self._bind(later)
-        return Core(link, self._policy.tools, registration, plain, later, saved=saved)
+        return Core(link, self._policy.tools, registration, beginning, later)

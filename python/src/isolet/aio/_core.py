@@ -14,11 +14,13 @@ from .. import _session
 from .._values import text
 from ..errors import IsoletError, SessionClosedError, from_wire
 from ..execution import Display, Execution, Output
-from ..options import RunOptions, has_callbacks, of_run, tell
+from ..options import OutputCallbacks, RunOptions, has_callbacks, of_go_on, of_run, tell
 from ._link import Link, Run
 
 if TYPE_CHECKING:
     from .._connection import Registration
+    from .._session import Beginning
+    from ..journal import Journal
     from ..tools import Tool
 
 
@@ -33,6 +35,7 @@ class Core:
         "_sandbox",
         "dropped",
         "is_dead",
+        "journal",
         "link",
         "number",
         "report",
@@ -44,14 +47,10 @@ class Core:
         link: Link,
         tools: Mapping[str, Tool],
         sandbox: Registration[asyncio.Future[Any]],
-        inputs: dict[str, Any] | None,
+        beginning: Beginning,
         later: bool,
-        original: Core | None = None,
-        saved: str | None = None,
     ) -> None:
-        """Opens a session of a sandbox, which is made when its future is done, or a copy, or one
-        that was saved.
-        """
+        """Opens a session of a sandbox, which is made when its future is done."""
         self.link = link
         self.tools: dict[str, Tool] = dict(tools)
         self.number = link.number()
@@ -60,15 +59,10 @@ class Core:
         """What the server says about its isolation."""
         self.dropped: deque[Run] = deque()
         """Runs whose streams were dropped. They may go on."""
-        arguments = [self.number, sandbox.number]
-        if original is not None:
-            opened = link.request("fork", original.number, self.number)
-        elif saved is not None:
-            opened = link.request("restore", *arguments, saved)
-        elif inputs is None:
-            opened = link.request("session", *arguments, later=later)
-        else:
-            opened = link.request("session", *arguments, inputs, later=later)
+        self.journal = beginning.journal
+        """The path of the journal that it is recorded to, as far as is known."""
+        arguments = beginning.arguments(self.number, sandbox.number)
+        opened = link.request(beginning.operation, *arguments, later=later)
         # Answers that nobody has looked at. A failure of theirs explains any later one.
         self._opening: tuple[asyncio.Future[Any], ...] = (sandbox.made, opened)
         self._sandbox = sandbox
@@ -83,9 +77,9 @@ class Core:
             raise SessionClosedError(
                 "the session was closed", "make a new one: `sandbox.session()`"
             )
+        begun = _session.copied(self.number)
         made = [
-            Core(self.link, self.tools, self._sandbox, None, False, original=self)
-            for _ in range(copies)
+            Core(self.link, self.tools, self._sandbox, begun, later=False) for _ in range(copies)
         ]
         for copy in made:
             await copy.check_opening()
@@ -96,6 +90,15 @@ class Core:
         """Whether it can run code, as far as is known."""
         return not self.is_dead and self.link.ended is None
 
+    async def _end_dropped(self) -> None:
+        """Waits for assignments, and for the end of runs whose streams were dropped."""
+        if self._assigned:
+            await self.settle()
+        while self.dropped:
+            dropped = self.dropped.popleft()
+            self.link.flush()
+            await self.abandon(dropped)
+
     async def begin(
         self,
         code: str,
@@ -103,25 +106,60 @@ class Core:
         wire: dict[str, Any] | None,
     ) -> Run:
         """Sends a run, once one whose stream was dropped has ended."""
-        if self._assigned:
-            await self.settle()
-        while self.dropped:
-            dropped = self.dropped.popleft()
-            self.link.flush()
-            await self.abandon(dropped)
+        if self._assigned or self.dropped:
+            await self._end_dropped()
         if not code.isascii():
             text(code, "code")
         arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
+        return self._start("run", code, *arguments)
+
+    def _start(self, operation: str, *arguments: Any) -> Run:
         run = Run(self.number, self.tools, copy_context() if self.tools else None)
-        self.link.start(run, code, arguments)
+        self.link.start(run, operation, *arguments)
         return run
 
-    async def run(self, code: str, options: RunOptions) -> Execution:
-        """Runs code, and calls the callbacks."""
+    async def run(
+        self, code: str, options: RunOptions, journal: Journal | None = None
+    ) -> Execution:
+        """Runs code, which is recorded if there is a journal, and calls the callbacks."""
         wire = of_run(options)
         if has_callbacks(options):
             wire["stream"] = True
-        run = await self.begin(code, options.get("inputs"), wire)
+        if journal is not None:
+            await self.record(journal)
+        return await self._see(await self.begin(code, options.get("inputs"), wire), options)
+
+    async def go_on(self, callbacks: OutputCallbacks) -> Execution | None:
+        """Goes on with the run of a journal, if there is one, and calls the callbacks."""
+        wire = of_go_on(callbacks)
+        await self._end_dropped()
+        run = self._start("go_on", wire)
+        execution = await self._see(run, callbacks)
+        return None if run.is_nothing else execution
+
+    async def record(self, journal: Journal) -> None:
+        """Records the session from here on, if it is not recorded to this journal already."""
+        path = journal.absolute
+        if self.journal == path:
+            return
+        if self.journal is not None:
+            raise _session.recorded_elsewhere(self.journal)
+        await self._end_dropped()
+        # If nobody waits for the answer any more, it is recorded all the same.
+        self.journal = path
+        try:
+            await self.ask("record", journal.to_wire())
+        except IsoletError:
+            self.journal = None
+            raise
+
+    async def end_recording(self) -> None:
+        """Records the session no longer."""
+        await self.ask("end_recording")
+        self.journal = None
+
+    async def _see(self, run: Run, options: OutputCallbacks) -> Execution:
+        """Waits for the end of a run, and calls the callbacks."""
         while True:
             found = await self.advance(run)
             if isinstance(found, Execution):
@@ -157,7 +195,8 @@ class Core:
             raise run.fault
         if message[0] == "error":
             raise await self._failure(message[2])
-        execution = Execution(message[2])
+        run.is_nothing = message[2] is None
+        execution = Execution(message[2] or {})
         if not execution.session_alive:
             self.is_dead = True
         return execution

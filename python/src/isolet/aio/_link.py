@@ -15,7 +15,7 @@ from .._calls import failure
 from .._connection import HELLO, Connection, audit_event, fatal
 from .._wire import SLICE, Message, encode
 from ..errors import IsoletError, ProtocolError, from_wire
-from ..tools import Tool
+from ..tools import Tool, current_call
 
 _FIRST = (0,)
 _CLOSING_SECONDS = 2.0
@@ -30,6 +30,7 @@ class Run:
         "calls",
         "context",
         "fault",
+        "is_nothing",
         "is_over",
         "number",
         "queue",
@@ -49,6 +50,8 @@ class Run:
         self.calls: dict[int, Call] = {}
         """The calls that are not over."""
         self.is_over = False
+        self.is_nothing = False
+        """Whether there was no run to go on with."""
         self.fault: BaseException | None = None
         """What ends the run, and goes on to its caller: an exception that is no `Exception`."""
 
@@ -69,10 +72,14 @@ class Run:
 class Call:
     """A call of a tool that is not over."""
 
-    __slots__ = ("arguments", "is_over", "number", "run", "task", "tool")
+    __slots__ = ("arguments", "id", "is_over", "number", "run", "task", "tool")
 
-    def __init__(self, number: int, run: Run, tool: Tool, arguments: dict[str, Any]) -> None:
+    def __init__(
+        self, number: int, run: Run, tool: Tool, arguments: dict[str, Any], call_id: int
+    ) -> None:
         self.number = number
+        self.id = call_id
+        """Its number in the session, for the tool."""
         self.run = run
         self.tool = tool
         self.arguments = arguments
@@ -148,7 +155,7 @@ class Link(Connection):
         self._waiting[number] = future
         return future
 
-    def start(self, run: Run, code: str, arguments: Sequence[Any]) -> None:
+    def start(self, run: Run, operation: str, *arguments: Any) -> None:
         """Sends the request of a run.
 
         Raises:
@@ -157,7 +164,7 @@ class Link(Connection):
         if self.ended is not None:
             raise self.error()
         number = self.number()
-        self.post(["run", number, run.session, code, *arguments])
+        self.post([operation, number, run.session, *arguments])
         run.number = number
         self._waiting[number] = run
 
@@ -264,18 +271,20 @@ class Link(Connection):
     # Tools
 
     def _call(self, message: Message) -> None:
-        _, number, _, run_number, name, arguments = message
+        _, number, _, run_number, name, arguments, call_id = message
         run = self._waiting.get(run_number)
         if not isinstance(run, Run) or run.context is None or name not in run.tools:
             self.post(["fail", number, "RuntimeError", f"the tool `{name}` is gone"])
             return
-        call = Call(number, run, run.tools[name], arguments)
+        call = Call(number, run, run.tools[name], arguments, call_id)
         run.calls[number] = self._calls[number] = call
         # The task copies the context in which it is made.
         call.task = run.context.run(asyncio.ensure_future, self._serve(call))
 
     async def _serve(self, call: Call) -> None:
         """Calls the function, and answers."""
+        # The context is that of this task alone.
+        current_call.set(call.id)
         fault = None
         try:
             if call.tool.is_coroutine:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import _session
 from ..execution import Execution
+from ..journal import Journal, StrPath
 from ..options import Inputs
 from ..policy import Policy
 from ._binding import Binding
@@ -43,11 +44,15 @@ class Sandbox(Binding):
     def __init__(self, *, server: Server | None = None, **policy: Unpack[Policy]) -> None:
         super().__init__(server, policy)
 
-    def session(self, *, inputs: Inputs | None = None) -> Session:
+    def session(
+        self, *, inputs: Inputs | None = None, journal: Journal | StrPath | None = None
+    ) -> Session:
         """Opens a session. Returns at once, while the interpreter starts.
 
         Args:
             inputs: variables by name. They cross as plain data.
+            journal: the file that the session is recorded to from its beginning, which must not
+                exist. See `Session.record`.
 
         Raises:
             TransferError: an input cannot cross.
@@ -56,7 +61,8 @@ class Sandbox(Binding):
         What goes wrong later, such as `LimitError` for too many sessions or `PackagesError`, is
         raised by the first use of the session.
         """
-        return Session(self._open(inputs, later=False))
+        recorded = None if journal is None else Journal.of(journal)
+        return Session(self._open(_session.afresh(inputs, recorded), later=False))
 
     def restore(self, path: str | os.PathLike[str]) -> Session:
         """Opens a session that `Session.save` has saved to a file. It goes on where it was.
@@ -70,10 +76,53 @@ class Sandbox(Binding):
         Raises:
             StartError: the server cannot be started.
         """
-        return Session(self._open(None, later=False, saved=_session.host_path(path)))
+        return Session(self._open(_session.restored(path), later=False))
+
+    def resume(self, journal: Journal | StrPath) -> Session:
+        """Opens the session of a journal, of which the process has ended. It is as it was when its
+        last run began; `Session.go_on` goes on with that. What happens then is recorded, too.
+
+        The journal grants nothing: the session has the policy of this sandbox, which needs the same
+        tools, mount points and environment variables as that of the session that was recorded. What
+        goes wrong, such as `JournalError`, is raised by the first use of the session.
+
+        Args:
+            journal: the file.
+
+        Raises:
+            StartError: the server cannot be started.
+        """
+        return Session(self._open(_session.resumed(Journal.of(journal)), later=False))
+
+    def replay(
+        self, path: StrPath, *, until_call: int | None = None, until_time: float | None = None
+    ) -> Session:
+        """Opens the session of a journal to look back at it. It is as it was when its first run
+        began; each `Session.go_on` runs the next one, which prints what it had printed.
+
+        The session reaches nothing of the host, and the journal stays as it is. Of this sandbox
+        only the limits count, and where its packages come from. Where the replay stops, code that
+        is run sees the variables as they were, and those of the function that was running after
+        `Session.bind_locals`. What goes wrong is raised by the first use of the session.
+
+        Args:
+            path: the file.
+            until_call: the number of a call of a tool, from 1 on: stops where it is made.
+            until_time: seconds since the session began: stops then.
+
+        Raises:
+            StartError: the server cannot be started.
+        """
+        begun = _session.looked_back(path, until_call, until_time)
+        return Session(self._open(begun, later=False))
 
     async def run(
-        self, code: str, *, inputs: Inputs | None = None, timeout: float | None = None
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        journal: Journal | StrPath | None = None,
     ) -> Execution:
         """Runs code in a fresh session, which ends with it, however it ends.
 
@@ -81,12 +130,16 @@ class Sandbox(Binding):
             code: Python. The value of its last expression is the result's `value`.
             inputs: variables by name. They cross as plain data.
             timeout: the most seconds that the run may take, at most the limit `run_time`.
+            journal: the file that the run is recorded to, which must not exist. `isolet.resume`
+                goes on with it.
 
         Raises:
             TransferError: an input cannot cross.
+            JournalError: the journal exists, or cannot be written.
             IsoletError: the host failed.
         """
-        core = self._open(inputs, later=True)
+        recorded = None if journal is None else Journal.of(journal)
+        core = self._open(_session.afresh(inputs, recorded), later=True)
         try:
             return await core.run(code, {"timeout": timeout})
         finally:
@@ -116,7 +169,13 @@ class Sandbox(Binding):
         """
         given = itertools.repeat(None) if inputs is None else inputs
         count = concurrency or len(os.sched_getaffinity(0))
-        return Runs(lambda values: self._open(values, later=True), codes, given, count, timeout)
+        return Runs(
+            lambda values: self._open(_session.afresh(values), later=True),
+            codes,
+            given,
+            count,
+            timeout,
+        )
 
     async def prewarm(self, count: int) -> None:
         """Keeps interpreters ready, so that the next sessions start faster. Waits until they are.

@@ -13,6 +13,7 @@ from ..execution import Display, Execution, Output
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from ..journal import Journal
     from ._core import Core
     from ._link import Run
 
@@ -21,10 +22,16 @@ class Stream:
     """What a run writes and displays, as it comes; last, the `Execution`. `async for` takes it."""
 
     def __init__(
-        self, core: Core, code: str, inputs: Mapping[str, Any] | None, wire: dict[str, Any]
+        self,
+        core: Core,
+        code: str,
+        inputs: Mapping[str, Any] | None,
+        wire: dict[str, Any],
+        journal: Journal | None,
     ) -> None:
         """Starts nothing yet. Use `Session.stream`."""
         self._core = core
+        self._journal = journal
         self._arguments = code, inputs, {**wire, "stream": True}
         self._run: Run | None = None
         self._is_over = False
@@ -39,6 +46,8 @@ class Stream:
         try:
             run = self._run
             if run is None:
+                if self._journal is not None:
+                    await self._core.record(self._journal)
                 run = self._run = await self._core.begin(*self._arguments)
                 dropped = self._core.link.dropped
                 self._finalizer = weakref.finalize(self, _drop, run, self._core.dropped, dropped)

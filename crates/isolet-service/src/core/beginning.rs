@@ -1,0 +1,142 @@
+//! How sessions of clients begin: afresh, from a file, or from a journal; and their journals.
+
+use std::time::Duration;
+
+use isolet::{Journal, JournalSync, Replay, Value};
+use serde::Deserialize;
+
+use super::{Failure, execution};
+
+/// How a session begins.
+pub enum Beginning {
+    /// Afresh, with these variables. It is recorded if there is a journal.
+    Fresh { inputs: Vec<(String, Value)>, journal: Option<JournalEntry> },
+    /// From the file that it was saved to.
+    Saved(String),
+    /// From its journal, with which it goes on.
+    Resumed(JournalEntry),
+    /// From a journal that is looked back at.
+    LookedBack(LookBack),
+}
+
+/// The file that a session is recorded to, as a client describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JournalEntry {
+    path: String,
+    #[serde(default)]
+    sync: SyncEntry,
+    /// The maximum size of the file.
+    #[serde(default)]
+    max_bytes: Option<u64>,
+}
+
+/// When what is recorded reaches the device.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum SyncEntry {
+    #[default]
+    Never,
+    Always,
+}
+
+/// A journal that is looked back at, and how far.
+#[derive(Debug)]
+pub struct LookBack {
+    path: String,
+    until: Until,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Until {
+    /// The number of a call of a tool.
+    until_call: Option<u64>,
+    /// Since the session began, in seconds.
+    until_time: Option<f64>,
+}
+
+/// The options of going on with the run of a journal.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GoOnOptions {
+    /// Set if the listener receives output and displays.
+    pub(crate) stream: bool,
+}
+
+impl Beginning {
+    /// Afresh, with these variables, and not recorded.
+    pub fn fresh(inputs: Vec<(String, Value)>) -> Self {
+        Self::Fresh { inputs, journal: None }
+    }
+}
+
+impl JournalEntry {
+    /// Reads a journal.
+    pub fn read(journal: Value) -> Result<Self, Failure> {
+        isolet::from_value(journal)
+            .map_err(|error| Failure::config(format!("the journal is invalid: {error}")))
+    }
+
+    /// Reads a journal; `None` means none.
+    pub fn read_optional(journal: Value) -> Result<Option<Self>, Failure> {
+        if journal.is_none() { Ok(None) } else { Self::read(journal).map(Some) }
+    }
+
+    /// Converts to the library's type.
+    pub(crate) fn journal(self) -> Journal {
+        let journal = Journal::at(self.path).sync(match self.sync {
+            SyncEntry::Never => JournalSync::Never,
+            SyncEntry::Always => JournalSync::Always,
+        });
+        match self.max_bytes {
+            Some(bytes) => journal.max_bytes(bytes),
+            None => journal,
+        }
+    }
+}
+
+impl LookBack {
+    /// Reads how far the journal of this file is looked back at; `None` means all of it.
+    pub fn read(path: String, until: Value) -> Result<Self, Failure> {
+        if until.is_none() {
+            return Ok(Self { path, until: Until::default() });
+        }
+        let until = isolet::from_value(until).map_err(|error| {
+            Failure::config(format!("the end of the replay is invalid: {error}"))
+        })?;
+        Ok(Self { path, until })
+    }
+
+    /// Converts to the library's type.
+    pub(crate) fn replay(self) -> Result<Replay, Failure> {
+        let replay = Replay::of(self.path);
+        match self.until {
+            Until { until_call: Some(_), until_time: Some(_) } => {
+                let message = "a replay ends at `until_call` or at `until_time`, and has both";
+                Err(Failure::config(message))
+            }
+            Until { until_call: Some(0), .. } => {
+                Err(Failure::config("`until_call` is 0, and calls are counted from 1"))
+            }
+            Until { until_call: Some(call), .. } => Ok(replay.until_call(call)),
+            Until { until_time: Some(seconds), .. } => {
+                let time: Duration = execution::duration("until_time", seconds)?;
+                Ok(replay.until_time(time))
+            }
+            Until { until_call: None, until_time: None } => Ok(replay),
+        }
+    }
+}
+
+impl GoOnOptions {
+    /// Reads options; `None` means defaults.
+    pub fn read(options: Value) -> Result<Self, Failure> {
+        if options.is_none() {
+            return Ok(Self::default());
+        }
+        isolet::from_value(options).map_err(|error| {
+            Failure::config(format!("the options of `go_on` are invalid: {error}"))
+        })
+    }
+}
