@@ -426,7 +426,40 @@ SAVED = {
     "memory": b"\x03" + bytes(5000) + b"text" * 2000,
 }
 
+
+
+def records(*bodies):
+    return b"\x01" + b"".join(struct.pack("<H", len(body)) + body for body in bodies)
+
+
+# As postcard has them: the number of the variant, and its fields.
+DIGEST = bytes(range(16))
+BEGIN = b"\0\x06isolet\0\x07" + struct.pack("<d", 1.7e12) + b"\0\x01\x05/work\0"
+RUN = b"\1\2\x0a\0\4code"
+HAPPENED = b"\3\x0c" + b"\0\1" + b"\1" + b"\5\1" + struct.pack("<d", 2.5)[:7]
+ASKED = b"\4\1" + DIGEST + b"\3\1\0"
+BEGUN = b"\5\1"
+ANSWERED = b"\6\1\x07\0\4Nabc"
+EFFECT = b"\7" + DIGEST + b"\2\5"
+REPLIED = b"\x08" + DIGEST + b"\1\x08\0\0"
+PASSED = b"\x09" + b"\xff" * 9 + b"\x01"
+LOADED = b"\x0a\1\1\1\x06pandas\x032.2\x02ab"
+ENDED = b"\2\0\0"
+
+JOURNAL = {
+    "empty": b"\0",
+    "magic": b"\0isolet journal 1\n",
+    "another-version": b"\0isolet journal 9\n",
+    "begin": records(BEGIN),
+    "run": records(BEGIN, RUN, HAPPENED, ASKED, BEGUN, ANSWERED, ENDED),
+    "files": records(BEGIN, RUN, EFFECT, REPLIED, EFFECT),
+    "any-number-of-requests": records(BEGIN, RUN, PASSED, PASSED),
+    "packages": records(BEGIN, LOADED, RUN, ASKED, LOADED, ANSWERED),
+    "not-a-record": records(BEGIN, b"\xff\xff"),
+}
+
 TARGETS = {
+    "journal": JOURNAL,
     "saved": SAVED,
     "value": VALUE,
     "frame": FRAME,

@@ -37,10 +37,40 @@ def example(name: str, directory: Path, *args: str) -> list[str]:
 def test_each_example_has_a_test():
     assert {path.name for path in EXAMPLES.glob("*.py")} == {
         "data_analysis.py",
+        "failed_agent.py",
         "pool.py",
         "rlm.py",
+        "scored_rollout.py",
         "take_back.py",
+        "weekend_approval.py",
     }
+
+
+def test_a_journal_shows_an_agent_at_the_call_at_which_it_failed(tmp_path: Path):
+    assert example("failed_agent.py", tmp_path) == [
+        "failed: ValueError",
+        "stopped in plan with box, counted, found, shelf",
+        "shelf, box: [10, 11]",
+        "the answer before: 20",
+    ]
+
+
+def test_an_approval_takes_the_weekend_and_each_bill_is_paid_once(tmp_path: Path):
+    assert example("weekend_approval.py", tmp_path) == [
+        "asked: pay 3 bills, 480 EUR?",
+        "paid 3",
+        "paid 4",
+        "paid 5",
+        "paid once each: ['3', '4', '5']",
+    ]
+
+
+def test_a_rollout_is_scored_twice_and_asks_its_environment_once(tmp_path: Path):
+    assert example("scored_rollout.py", tmp_path) == [
+        "first reward: True",
+        "second reward: True",
+        "asked again: 0",
+    ]
 
 
 def test_an_agent_takes_back_its_bad_steps_and_keeps_the_others(tmp_path: Path):

@@ -516,3 +516,27 @@ agent(300)";
     let more = session.run("print(step, len(found), steps)").await.unwrap();
     assert_eq!(more.stdout(), "211 211 300\n", "{more:?}");
 }
+
+#[tokio::test]
+async fn a_journal_is_not_made_through_what_a_guest_has_put_on_the_path() {
+    let scratch = Scratch::new("journal");
+    let (mount, other) = (scratch.path().join("m"), scratch.path().join("other"));
+    std::fs::create_dir(&mount).unwrap();
+    std::fs::create_dir(&other).unwrap();
+    std::os::unix::fs::symlink(&other, mount.join("out")).unwrap();
+    let shown = Mount::read_write(&mount).unwrap();
+    let permissions = Permissions::none().mount("/m", shown).unwrap();
+    let sandbox = util::builder().permissions(permissions).build().unwrap();
+    let mut session = sandbox.session().await.unwrap();
+    session.run("import os; os.symlink('../other/run.journal', '/m/run.journal')").await.unwrap();
+    for way in ["out/run.journal", "run.journal"] {
+        let refused = session.record(mount.join(way)).await.unwrap_err();
+        assert_eq!(
+            (refused.kind(), refused.session_survives()),
+            (ErrorKind::Journal, true),
+            "{way}"
+        );
+        assert!(sandbox.record(mount.join(way)).await.is_err(), "{way}");
+    }
+    assert_eq!(std::fs::read_dir(&other).unwrap().count(), 0);
+}

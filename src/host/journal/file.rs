@@ -13,12 +13,15 @@ use crate::data::error::{Error, ErrorKind};
 use crate::fs::{HostPlace, Identity};
 
 /// The beginning of every journal, with the version of the format.
-const MAGIC: &[u8] = b"isolet journal 1\n";
+pub(super) const MAGIC: &[u8] = b"isolet journal 1\n";
 
 /// The part of it that every version has.
 const MAGIC_WORD: usize = 15;
 
 const HEADER_BYTES: usize = 8;
+
+/// The maximum size of a record, in bytes: it is read at once.
+const RECORD_BYTES: u64 = 1 << 30;
 
 /// How much is kept before it is written, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -116,7 +119,11 @@ impl Appender {
         let buffer = std::mem::take(&mut self.buffer);
         self.buffer = postcard::to_extend(record, buffer).map_err(|error| error.to_string())?;
         let body = &self.buffer[start + HEADER_BYTES..];
-        let header = header(body).ok_or("a record is larger than 4 GiB")?;
+        if body.len() as u64 > RECORD_BYTES {
+            let needed = body.len();
+            return Err(format!("a record has {needed} bytes, the limit is {RECORD_BYTES} bytes"));
+        }
+        let header = header(body);
         self.buffer[start..start + HEADER_BYTES].copy_from_slice(&header);
         let length = place + (self.buffer.len() - start) as u64;
         if !self.has_room(length)? {
@@ -192,11 +199,12 @@ impl Drop for Appender {
     }
 }
 
-fn header(body: &[u8]) -> Option<[u8; HEADER_BYTES]> {
-    let length = u32::try_from(body.len()).ok()?;
+/// Returns the header of a record, whose length is within [`RECORD_BYTES`].
+pub(super) fn header(body: &[u8]) -> [u8; HEADER_BYTES] {
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     let digest = blake3::hash(body);
-    let digest = u32::from_le_bytes(*digest.as_bytes().first_chunk()?);
-    Some((u64::from(digest) << 32 | u64::from(length)).to_le_bytes())
+    let digest = digest.as_bytes().first_chunk().copied().map_or(0, u32::from_le_bytes);
+    (u64::from(digest) << 32 | u64::from(length)).to_le_bytes()
 }
 
 /// A journal that is read, as long as it was when it was opened.
@@ -280,9 +288,14 @@ impl JournalFile {
         if end > self.length {
             return Ok(None);
         }
+        if u64::from(length) > RECORD_BYTES {
+            return Err(format!(
+                "the record at byte {at} has {length} bytes, the limit is {RECORD_BYTES} bytes"
+            ));
+        }
         let mut body = vec![0; length as usize];
         self.read_at(&mut body, at + HEADER_BYTES as u64).map_err(unread)?;
-        if self::header(&body) != Some(header) {
+        if self::header(&body) != header {
             // The system may not have written the last one before the machine stopped.
             let is_last = end == self.length || self.is_empty_from(at);
             return if is_last { Ok(None) } else { Err(format!("it is damaged at byte {at}")) };

@@ -11,6 +11,8 @@
 
 mod difference;
 mod file;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod host;
 mod player;
 mod record;
@@ -46,6 +48,9 @@ pub(crate) enum Mode {
     /// The journal stays as it is. Where it ends the session does, too, and nothing of the host is
     /// touched.
     LooksBack,
+    /// The session has ended. What is under way is not carried out any more, because the journal
+    /// would not have it.
+    Ended,
 }
 
 /// The journal of a session, and the host that its isolate sees.
@@ -79,9 +84,6 @@ struct State {
     reads: HashMap<Digest, u64>,
     /// Why the session cannot go on.
     failure: Option<String>,
-    /// Whether the session has ended. What is under way is not carried out any more: the journal
-    /// would not have it.
-    is_closed: bool,
     /// Whether the last command that was replayed was interrupted.
     was_interrupted: bool,
     /// How the command that is replayed was stopped.
@@ -149,7 +151,6 @@ impl JournalHost {
             packages: 0,
             reads: HashMap::new(),
             failure: None,
-            is_closed: false,
             was_interrupted: false,
             stopped: None,
             is_over: false,
@@ -179,7 +180,11 @@ impl JournalHost {
                 if let Some(recorded) = lock(&journal.state).substitutes.remove(call) {
                     return messages(Message::Answer(*call, recorded.into()));
                 }
-                journal.answered(*call, answer, false);
+                // The guest may go on while the file is written: whatever it does outside comes
+                // after this in the file.
+                let recorded = journal.record_answer(*call, answer, false);
+                messages(message);
+                return journal.written(recorded);
             }
             messages(message);
         })
@@ -217,7 +222,7 @@ impl JournalHost {
 
     /// The session ends, as if its process had ended.
     pub(crate) fn close(&self) {
-        lock(&self.state).is_closed = true;
+        lock(&self.state).mode = Mode::Ended;
         self.end();
     }
 
@@ -293,7 +298,7 @@ impl JournalHost {
 
     fn append(&self, record: &Record) -> Result<(), Error> {
         let mut state = lock(&self.state);
-        if state.is_closed {
+        if state.mode == Mode::Ended {
             return Ok(());
         }
         let appended = state.append(record);
@@ -303,6 +308,11 @@ impl JournalHost {
 
     /// Records the answer to a call before the guest gets it.
     fn answered(&self, call: u32, answer: &[u8], is_refusal: bool) {
+        self.written(self.record_answer(call, answer, is_refusal));
+    }
+
+    /// Takes note of the answer to a call, which is [`written`](Self::written) then.
+    fn record_answer(&self, call: u32, answer: &[u8], is_refusal: bool) -> Result<(), String> {
         let mut state = lock(&self.state);
         let mut appended = Ok(0);
         if state.imports.remove(&call) {
@@ -314,9 +324,12 @@ impl JournalHost {
         }
         let milliseconds = state.milliseconds();
         let record = Record::Answered { call, milliseconds, is_refusal, answer: answer.to_vec() };
-        let appended = appended.and_then(|_| state.append(&record)).and_then(|_| state.flush());
-        drop(state);
-        if let Err(reason) = appended {
+        appended.and_then(|_| state.append(&record)).map(drop)
+    }
+
+    /// Has what was recorded survive the end of this process.
+    fn written(&self, recorded: Result<(), String>) {
+        if let Err(reason) = recorded.and_then(|()| lock(&self.state).flush()) {
             self.fail(reason);
         }
     }
@@ -339,7 +352,7 @@ impl JournalHost {
     /// Ends the session. The first reason counts.
     fn fail(&self, reason: String) {
         let mut state = lock(&self.state);
-        if state.is_closed {
+        if state.mode == Mode::Ended {
             return;
         }
         state.failure.get_or_insert(reason);
@@ -363,7 +376,7 @@ impl JournalHost {
 impl State {
     /// Appends a record, behind the requests that were passed on.
     fn append(&mut self, record: &Record) -> Result<u64, String> {
-        if self.is_closed {
+        if self.mode == Mode::Ended {
             return Err("the session has ended".to_owned());
         }
         let Some(appender) = &mut self.appender else { return Ok(0) };

@@ -173,7 +173,7 @@ impl JournalHost {
             state.mode
         };
         match mode {
-            Mode::GoesOn => {
+            Mode::GoesOn | Mode::Ended => {
                 let preloaded = self.host.packages().saved().0;
                 self.host.packages().restore(&preloaded, packages)
             }

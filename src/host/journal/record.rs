@@ -17,10 +17,8 @@ pub(crate) struct Digest([u8; 16]);
 impl Digest {
     /// Returns the digest of a request. It is the same in each replay.
     pub(super) fn of(request: &HostRequest<'_>) -> Self {
-        let mut hasher = blake3::Hasher::new();
         // Fails only for what cannot be serialized, and everything that a worker sends can be.
-        let _ = postcard::to_io(request, &mut hasher);
-        Self::of_hash(&hasher)
+        Self::of_bytes(&postcard::to_allocvec(request).unwrap_or_default())
     }
 
     /// Returns that of a read of a file.

@@ -1,7 +1,7 @@
 //! Carries out a session's requests and records what comes of them.
 
 use super::JournalHost;
-use super::record::{Digest, Record, Reply};
+use super::record::{CallAgain, Digest, Record, Reply};
 use crate::data::tool::ToolError;
 use crate::fs::{FileError, Place};
 use crate::protocol::codec;
@@ -63,7 +63,11 @@ impl JournalHost {
                     let milliseconds = state.milliseconds();
                     state
                         .append(&Record::Asked { call, digest, milliseconds, again })
-                        .and_then(|_| state.flush())
+                        // What may be repeated needs no record before it is done.
+                        .and_then(|_| match again {
+                            Some(CallAgain::Always) => Ok(()),
+                            _ => state.flush(),
+                        })
                 };
                 match asked {
                     Ok(()) => self.make_call(call, request),
