@@ -43,8 +43,8 @@ impl Journal {
         self
     }
 
-    /// Sets the maximum size of the file, in bytes. [`when_full`](Self::when_full) says what happens
-    /// past it.
+    /// Sets the maximum size of the file, in bytes. [`when_full`](Self::when_full) says what
+    /// happens past it.
     ///
     /// Default: 1 GiB.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
@@ -54,8 +54,8 @@ impl Journal {
 
     /// Sets what happens to a run that would exceed the maximum size.
     ///
-    /// Default: it ends with [`ErrorKind::Journal`](crate::ErrorKind::Journal), and the session with
-    /// it.
+    /// Default: it ends with [`ErrorKind::Journal`](crate::ErrorKind::Journal), and the session
+    /// with it.
     pub fn when_full(mut self, when_full: JournalFull) -> Self {
         self.when_full = when_full;
         self

@@ -14,7 +14,7 @@ const FACTOR: usize = 64;
 const FIXED: usize = 256 << 10;
 
 /// Reads the bytes, by their first one as a file, or as records that follow each other: two bytes
-/// with the length of each, and its bytes. Reading ends, and takes memory by the length of the file.
+/// with the length of each, and its bytes. Reading ends, and takes memory by the file's length.
 pub fn journal(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     let file = match kind % 2 {

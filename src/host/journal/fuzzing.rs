@@ -15,8 +15,8 @@ pub(crate) fn journal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     journal
 }
 
-/// Reads all commands, events, answers, and the first `most` requests of a journal. Returns how many
-/// records that are each a part of it there were; `None` if it is refused.
+/// Reads all commands, events, answers, and the first `most` requests of a journal. Returns how
+/// many commands and scripts there were; `None` if it is refused.
 pub(crate) fn read(path: &Path, until: Until, most: u64) -> Option<u64> {
     let mut replay = Replay::open(path, false, until).ok()?;
     let mut parts = 0;

@@ -152,8 +152,8 @@ impl JournalHost {
         HostReply::Done
     }
 
-    /// Asks the host a question of the guest's glue again, for the modules of tools that it then has.
-    /// The guest gets the recorded answer.
+    /// Asks the host a question of the guest's glue again, for the modules of tools that it then
+    /// has. The guest gets the recorded answer.
     fn ask_again(&self, call: u32, request: HostRequest<'_>, recorded: Vec<u8>) -> HostReply {
         lock(&self.state).substitutes.insert(call, recorded);
         if matches!(self.host.call(request), HostReply::Refused(..))

@@ -163,8 +163,8 @@ impl Recording {
         self.log.push(event, &*self.host);
     }
 
-    /// Returns how the wait in place for the answer to a call ends that begins now, if it was recorded
-    /// that it ends without one.
+    /// Returns how the wait in place for the answer to a call ends that begins now, if it was
+    /// recorded that it ends without one.
     pub(crate) fn recorded_end(&mut self, call: u32) -> Option<InPlace> {
         let end = match *self.script.front()? {
             Event::NoAnswerSoon(of) if of == call => InPlace::NotSoon,

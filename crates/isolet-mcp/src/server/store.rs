@@ -194,8 +194,8 @@ impl Store {
         self.open.remove_file(name(owner, handle, EXTENSION)).is_ok()
     }
 
-    /// Removes sessions that have slept and runs that have waited for too long, those that exceed the size limit, and files
-    /// that ended servers have left behind.
+    /// Removes sessions that have slept and runs that have waited for too long, those that exceed
+    /// the size limit, and files that ended servers have left behind.
     pub(super) fn trim(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let mut sleeping = Vec::new();
@@ -259,8 +259,8 @@ impl Drop for Taken {
     }
 }
 
-/// Returns whether a file of this name is a session or a journal, or a session that is being written
-/// or woken; `None` if it belongs to somebody else.
+/// Returns whether a file of this name is a session or a journal, or a session that is being
+/// written or woken; `None` if it belongs to somebody else.
 fn is_whole(name: &OsStr) -> Option<bool> {
     let name = name.to_str()?;
     let (rest, is_whole) = match name.strip_prefix('.') {
