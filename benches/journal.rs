@@ -3,16 +3,17 @@
 
 #![expect(clippy::print_stdout, reason = "the table is this program's result")]
 
-mod support;
+#[path = "support/copies.rs"]
+mod copies;
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use copies::until_copy;
 use isolet::blocking::Session;
 use isolet::{Engine, Isolation, Param, Replay, Sandbox, Tool, ToolSpec};
-use support::until_copy;
 
 /// A run of about 10 ms.
 const RUN: &str = "sum(i * i for i in range(70_000))";
@@ -101,14 +102,14 @@ fn replayed(sandbox: &Sandbox, journals: &mut Journals) -> Result<()> {
     let (mut recorded, mut replayed, mut opened, mut fresh) = Default::default();
     for _ in 0..PROGRAMS {
         let path = journals.next();
-        timed(&mut fresh, || Ok(drop(sandbox.blocking().session()?)))?;
+        timed(&mut fresh, || sandbox.blocking().session().map_err(Into::into))?;
         let mut session = sandbox.blocking().record(&path)?;
-        timed(&mut recorded, || Ok(drop(session.run(PROGRAM)?.into_result()?)))?;
+        timed(&mut recorded, || Ok(session.run(PROGRAM)?.into_result()?))?;
         drop(session);
         let mut session = timed(&mut opened, || Ok(sandbox.blocking().resume(&path)?))?;
         timed(&mut replayed, || {
             let execution = session.go_on()?.context("there is a run")?;
-            Ok(drop(execution.into_result()?))
+            Ok(execution.into_result()?)
         })?;
         drop(session);
         let mut looked = sandbox.blocking().replay(Replay::of(&path))?;
@@ -136,7 +137,7 @@ fn turns(sessions: &mut [Session; 2], code: &str, runs: usize) -> Result<[f64; 2
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..runs {
         for (session, times) in sessions.iter_mut().zip(&mut times) {
-            timed(times, || Ok(drop(session.run(code)?.into_result()?)))?;
+            timed(times, || Ok(session.run(code)?.into_result()?))?;
         }
     }
     Ok(times.map(median))

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::FileError;
 use super::path::RelativePath;
-use super::request::{FileReply, FileRequest, OpenFlags};
+use super::request::{FileReply, FileRequest, FileStat, OpenFlags};
 use super::system::FileSystem;
 
 /// What there was before a change.
@@ -73,7 +73,7 @@ impl FileSystem {
         }
     }
 
-    fn stat(&self, mount: u32, path: &str) -> Result<super::FileStat, FileError> {
+    fn stat(&self, mount: u32, path: &str) -> Result<FileStat, FileError> {
         let path = RelativePath::parse(path, self.limits())?;
         self.volume(mount)?.stat(path)
     }

@@ -20,6 +20,9 @@ use super::store::Store;
 /// The longest time that a reference may have: a longer one has no date.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
+/// The size of the key of references, in bytes.
+pub(super) const KEY_BYTES: usize = 32;
+
 /// A run and the calls of it that wait for a decision.
 pub(super) struct Parked {
     pub(super) begun: Begun,
@@ -46,14 +49,7 @@ pub(super) struct ParkedRuns {
 impl ParkedRuns {
     /// Keeps runs for this time.
     pub(super) fn new(time: Duration, store: Option<&Store>) -> anyhow::Result<Self> {
-        let key = match store {
-            Some(store) => store.key()?,
-            None => {
-                let mut key = [0u8; 32];
-                getrandom::fill(&mut key).context("there is no randomness")?;
-                key
-            }
-        };
+        let key = store.map_or_else(new_key, Store::key)?;
         let time = time.min(LONGEST);
         Ok(Self { codec: RequestStateCodec::try_new(key)?, time, runs: Arc::default() })
     }
@@ -111,6 +107,13 @@ impl ParkedRuns {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Parked>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns a key for references.
+pub(super) fn new_key() -> anyhow::Result<[u8; KEY_BYTES]> {
+    let mut key = [0; KEY_BYTES];
+    getrandom::fill(&mut key).context("there is no randomness")?;
+    Ok(key)
 }
 
 /// Returns the data that a reference is bound to: the owner of the call, and its arguments.

@@ -19,6 +19,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, MetadataExt, OpenOptions, OpenOptionsExt};
 use isolet::blocking::Session;
 
+use super::parked::{KEY_BYTES, new_key};
 use super::settings::StoreSettings;
 use isolet_service::core::in_options;
 use isolet_support::size::shown_bytes;
@@ -31,9 +32,6 @@ const JOURNAL: &str = "journal";
 
 /// The file with the key of references to runs.
 const KEY: &str = "references.key";
-
-/// The size of that key, in bytes.
-const KEY_BYTES: usize = 32;
 
 /// The age from which a half-written file, or one that was taken to be woken, counts as left behind
 /// by a server that ended.
@@ -109,8 +107,7 @@ impl Store {
     pub(super) fn key(&self) -> Result<[u8; KEY_BYTES]> {
         let shown = self.directory.join(KEY);
         let failed = || format!("cannot make or read `{}`", shown.display());
-        let mut key = [0; KEY_BYTES];
-        getrandom::fill(&mut key).context("there is no randomness")?;
+        let mut key = new_key()?;
         let name = format!(".{KEY}.{:016x}", getrandom::u64().context("there is no randomness")?);
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).follow(FollowSymlinks::No).mode(0o600);
