@@ -3,6 +3,7 @@
 // others those can be found again that are properties of what every session has.
 
 import { primordials } from "ext:core/mod.js";
+import { define } from "ext:isolet/globals.js";
 
 const {
   ArrayPrototypePush,
@@ -78,6 +79,12 @@ export class Objects {
       const { value } = ObjectGetOwnPropertyDescriptor(globalThis, names[i]);
       this.#globals.set(names[i], value);
     }
+  }
+
+  /** Replaces a global, as if it had been there when the session began. */
+  replaceGlobal(name, value) {
+    define(name, value);
+    this.#globals.set(name, value);
   }
 
   /** The first global that is not what it was when the session began; undefined if all are. */

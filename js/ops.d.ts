@@ -37,6 +37,11 @@ export function op_isolet_died(reason: string): void;
  */
 export function op_isolet_display(formats: Uint8Array): void;
 
+/**
+ * Ends the replay of a session that is looked back at, which has come to its line.
+ */
+export function op_isolet_end_look_back(): void;
+
 export function op_isolet_entropy(buffer: Uint8Array): void;
 
 /**
@@ -402,6 +407,12 @@ export function op_isolet_stdin(buffer: Uint8Array): number;
  * may write to them.
  */
 export function op_isolet_stdlib(): ArrayBuffer;
+
+/**
+ * Returns the line at which a session that is looked back at stops, as `LINE FILE`; empty if it
+ * does not.
+ */
+export function op_isolet_stop_line(): string;
 
 /**
  * Submits a result and returns the number of the call, whose answer is available at once.

@@ -3,7 +3,7 @@
 // passes bytes on that it does not look into.
 
 import { primordials } from "ext:core/mod.js";
-import { restoreOrder, resumeOrder, savedOrder } from "ext:isolet/turns.js";
+import { StrongRef, restoreOrder, resumeOrder, savedOrder } from "ext:isolet/turns.js";
 import { growInterpreter } from "ext:isolet/wasm.js";
 import { mountAll } from "ext:isolet/mounts.js";
 import { Objects } from "ext:isolet/objects.js";
@@ -160,7 +160,9 @@ export class Saving {
     this.objects.restore(objects);
     this.#localTime.restore(localTime);
     API.runPythonInternal_dict = API._pyodide._base.eval_code("{}");
-    return restoreOrder(order);
+    const isOrdered = restoreOrder(order);
+    if (isOrdered) this.objects.replaceGlobal("WeakRef", StrongRef);
+    return isOrdered;
   }
 }
 

@@ -10,10 +10,19 @@ import { bytesOf } from "ext:isolet/calls.js";
 import { boot } from "ext:isolet/pyodide.js";
 import { Parking, spawn } from "ext:isolet/parking.js";
 import { shellCalls } from "ext:isolet/shell.js";
-import { answered, order, resumeOrder, savedOrder, turns } from "ext:isolet/turns.js";
+import { watchLine } from "ext:isolet/stop_line.js";
+import {
+  answered,
+  order,
+  resumeOrder,
+  savedOrder,
+  StrongRef,
+  turns,
+} from "ext:isolet/turns.js";
 import { WrittenFiles } from "ext:isolet/written_files.js";
 import {
   op_isolet_display,
+  op_isolet_end_look_back,
   op_isolet_entry_points,
   op_isolet_exited,
   op_isolet_frame_take,
@@ -104,10 +113,14 @@ function bridge(booted, parking) {
     order: (high, low, started, clocks) => {
       if (!mayOrder) throw new Error("the session has begun");
       suspensions.count();
+      saving.objects.replaceGlobal("WeakRef", StrongRef);
       return order(high, low, started, clocks);
     },
     /** Whether a recorded session is only looked back at. */
     is_looked_back: () => op_isolet_looked_back(),
+    /** Has `stop` called where a session that is looked back at comes to its line. */
+    watch_line: (monitoring, glue, stop) => watchLine(monitoring, glue, stop),
+    end_look_back: () => op_isolet_end_look_back(),
     keep_order: () => {
       savedOrder();
     },

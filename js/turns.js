@@ -17,6 +17,9 @@ const {
   Error,
   Promise,
   SafeMap,
+  SymbolKeyFor,
+  SymbolToStringTag,
+  TypeError,
 } = primordials;
 
 /** What the host lets happen, as it says it. */
@@ -93,6 +96,28 @@ class Turns {
     return this.#timers[0]?.due ?? NO_TIMER;
   }
 }
+
+/**
+ * What a deterministic session has in place of `WeakRef`: when V8 collects garbage does not follow
+ * from the seed, so an object that was referred to stays.
+ */
+export const StrongRef = class WeakRef {
+  #target;
+  constructor(target) {
+    const type = typeof target;
+    const isObject = (type === "object" && target !== null) || type === "function";
+    if (!isObject && (type !== "symbol" || SymbolKeyFor(target) !== undefined)) {
+      throw new TypeError("invalid value used in WeakRef");
+    }
+    this.#target = target;
+  }
+  deref() {
+    return this.#target;
+  }
+  get [SymbolToStringTag]() {
+    return "WeakRef";
+  }
+};
 
 /** The turns of a deterministic session; null in others. @type {Turns | null} */
 export let turns = null;

@@ -3,7 +3,7 @@
 import sys
 
 import _isolet_failures as failures
-from _isolet_errors import GLUE
+from _isolet_errors import GLUE, OURS
 from _isolet_values import encodable
 
 is_looked_back = None  # asks the host; None in a session that is not recorded
@@ -18,6 +18,12 @@ def begin_order(bridge, order):
     if order[-1]:
         is_looked_back = bridge.is_looked_back
         failures.begin_recorded()
+
+        def stop_at_line():
+            bridge.end_look_back()
+            raise KeyboardInterrupt
+
+        bridge.watch_line(sys.monitoring, GLUE, stop_at_line)
     return bridge.order(*order)
 
 
@@ -30,7 +36,7 @@ def keep(error):
     sys.last_type, sys.last_traceback = type(error), error.__traceback__
     trace = error.__traceback__
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(GLUE):
+        if not trace.tb_frame.f_code.co_filename.startswith(OURS):
             stopped = trace
         trace = trace.tb_next
     return True

@@ -74,7 +74,7 @@ BRIDGE = (
     *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save", "rehearse_save", "guard"),
-    *("order", "keep_order", "resume_order", "is_looked_back"),
+    *("order", "keep_order", "resume_order", "is_looked_back", "watch_line", "end_look_back"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 

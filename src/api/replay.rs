@@ -42,6 +42,14 @@ impl Replay {
         self
     }
 
+    /// Replays it until the guest comes to this line, counted from 1, of the code in this file, by
+    /// the name that tracebacks have, or its end. Without a file, of any code that is not Python's
+    /// own. The line has not run then.
+    pub fn until_line(mut self, file: Option<&str>, line: u64) -> Self {
+        self.until = Until::Line { file: file.map(str::to_owned), line };
+        self
+    }
+
     /// Sets a function that is told of what the guest asks for and gets. The session's threads call
     /// it and wait for it.
     pub fn on_trace(mut self, sink: impl Fn(&Traced) + Send + Sync + 'static) -> Self {
@@ -54,7 +62,7 @@ impl Replay {
     }
 
     pub(crate) fn until(&self) -> Until {
-        self.until
+        self.until.clone()
     }
 
     pub(crate) fn tracer(&self) -> Option<Tracer> {

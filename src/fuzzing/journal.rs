@@ -25,7 +25,7 @@ pub fn journal(data: &[u8]) {
     let written = std::fs::write(path, &file);
     assert!(written.is_ok(), "{written:?}");
     for until in [Until::End, Until::Call(2), Until::Milliseconds(5)] {
-        let (parts, used) = measured(|| fuzzing::read(path, until, MOST_REQUESTS));
+        let (parts, used) = measured(|| fuzzing::read(path, &until, MOST_REQUESTS));
         assert!(used.peak <= FACTOR * file.len() + FIXED, "{} bytes took {used:?}", file.len());
         // A record has a header of eight bytes.
         assert!(parts.unwrap_or_default() <= file.len() as u64 / 8, "{parts:?}");

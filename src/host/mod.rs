@@ -440,8 +440,10 @@ impl Host for SessionHost {
                 HostReply::Done
             }
             // Without a journal nobody asks for them.
-            HostRequest::Happened(_) | HostRequest::Diverged(_) => HostReply::Done,
-            HostRequest::Order | HostRequest::IsLookedBack => {
+            HostRequest::Happened(_) | HostRequest::Diverged(_) | HostRequest::EndLookBack => {
+                HostReply::Done
+            }
+            HostRequest::Order | HostRequest::IsLookedBack | HostRequest::StopLine => {
                 HostReply::Failed("the session is not recorded".to_owned())
             }
             HostRequest::Image(_) => HostReply::Failed("a session makes no image".to_owned()),

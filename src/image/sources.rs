@@ -13,7 +13,7 @@ macro_rules! python {
 }
 
 /// Our JavaScript, by specifier. The entry point is `session.js`; its imports say the order.
-pub(crate) const JAVASCRIPT: [(&str, &str); 29] = modules![
+pub(crate) const JAVASCRIPT: [(&str, &str); 30] = modules![
     "turns.js",
     "globals.js",
     "stdio.js",
@@ -41,6 +41,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 29] = modules![
     "parking.js",
     "written_files.js",
     "shell.js",
+    "stop_line.js",
     "session.js",
     "lockdown.js",
 ];

@@ -59,6 +59,8 @@ deno_core::extension!(
         ops::run::op_isolet_died,
         ops::run::op_isolet_interrupted,
         ops::run::op_isolet_looked_back,
+        ops::run::op_isolet_stop_line,
+        ops::run::op_isolet_end_look_back,
         ops::run::op_isolet_alarm_set,
         ops::run::op_isolet_alarm_take,
         ops::saved::op_isolet_save_begin,

@@ -121,6 +121,11 @@ pub(crate) enum HostRequest<'a> {
     Order,
     /// Succeeds if the session is only looked back at.
     IsLookedBack,
+    /// Returns the line at which the session that is looked back at stops, as `LINE FILE`; empty if
+    /// it does not.
+    StopLine,
+    /// The session that is looked back at has come to that line.
+    EndLookBack,
     /// Takes the reason why a session that is replayed cannot go on as it was recorded.
     Diverged(&'a str),
     // Variants that serde skips come last, because serde numbers the variants after them
@@ -172,6 +177,7 @@ impl HostRequest<'_> {
             | Self::FileWritten { .. }
             | Self::Happened(_)
             | Self::Diverged(_)
+            | Self::EndLookBack
             | Self::CallTool { .. }
             | Self::CancelCall(_)
             | Self::NetStart { .. }
@@ -191,6 +197,7 @@ impl HostRequest<'_> {
             | Self::SavedPart { .. }
             | Self::Order
             | Self::IsLookedBack
+            | Self::StopLine
             | Self::Submit { .. } => false,
         }
     }
@@ -225,6 +232,8 @@ impl HostRequest<'_> {
             | Self::Happened(_)
             | Self::Order
             | Self::IsLookedBack
+            | Self::StopLine
+            | Self::EndLookBack
             | Self::Diverged(_) => false,
         }
     }

@@ -315,3 +315,20 @@ async fn copies_of_a_session_go_on_alike() {
     }
     assert_eq!(drawn[0], drawn[1]);
 }
+
+#[tokio::test]
+async fn a_weak_reference_of_javascript_does_not_depend_on_when_garbage_is_collected() {
+    let mut session = builder(7).build().unwrap().session().await.unwrap();
+    let program = "
+from pyodide.code import run_js
+weak = run_js('new WeakRef({ found: 7 })')
+run_js('for (let i = 0; i < 300; i++) new Array(100000).fill(i)')
+print(weak.deref().found, run_js('String(new WeakRef({}))'))
+for value in ('1', 'null', 'Symbol.for(\"a\")'):
+    try: run_js(f'new WeakRef({value})')
+    except Exception as error: print(str(error).splitlines()[0])
+";
+    let printed = exec(&mut session, program).await.stdout().to_owned();
+    let expected = "TypeError: invalid value used in WeakRef\n".repeat(3);
+    assert_eq!(printed, format!("7 [object WeakRef]\n{expected}"));
+}

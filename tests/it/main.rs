@@ -56,6 +56,7 @@ mod profile_sandboxed_executor;
 mod programs;
 mod race;
 mod recursion;
+mod replayed_ends;
 mod returns;
 mod saved;
 mod science;

@@ -382,10 +382,17 @@ refused
 ";
     let refused = eval(&mut session, code).await;
     assert_eq!(refused, Value::List(vec![Value::Bool(true); 17]));
-    // A tool can be called only once its module was asked for.
+    // A call loads its module, because a session that was saved may have functions of it.
     let mut session = with([counted("github").0]).await;
-    let code = "import tools; tools.search.__globals__['tools'].call('github.create_issue', {})";
-    assert_eq!(raised(&mut session, code).await.type_name, "NameError");
+    let call =
+        |name| format!("import tools; tools.search.__globals__['tools'].call('{name}', {{}})");
+    for (name, refused) in [
+        ("github.nothing", "NameError"),
+        ("other.create_issue", "NameError"),
+        ("github.create_issue", "TypeError"),
+    ] {
+        assert_eq!(raised(&mut session, call(name)).await.type_name, refused, "{name}");
+    }
 }
 
 #[tokio::test]

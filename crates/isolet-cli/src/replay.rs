@@ -26,9 +26,9 @@ use crate::show::{exit, report};
 pub(crate) struct ReplayArgs {
     /// The journal that `isolet run --record` has written
     journal: PathBuf,
-    /// Stop at the call of a tool of this number, counted from 1, such as 212, or at this time
-    /// since the session began, such as 2.5s
-    #[arg(long, value_name = "CALL|TIME")]
+    /// Stop at the call of a tool of this number, counted from 1, such as 212; before this line of
+    /// code, such as `agent.py:31` or `:31`; or at this time since the session began, such as 2.5s
+    #[arg(long, value_name = "CALL|[FILE]:LINE|TIME")]
     until: Option<Until>,
     /// Start a prompt in the session as it was at the end, or where `--until` stops. It reaches
     /// nothing of the host
@@ -51,9 +51,10 @@ pub(crate) struct ReplayArgs {
 }
 
 /// Where a replay stops.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Until {
     Call(u64),
+    Line(Option<String>, u64),
     Time(Duration),
 }
 
@@ -61,6 +62,13 @@ impl FromStr for Until {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((file, line)) = text.rsplit_once(':') {
+            let file = Some(file.to_owned()).filter(|file| !file.is_empty());
+            return match line.parse() {
+                Ok(0) | Err(_) => Err(format!("`{line}` is no line, and lines count from 1")),
+                Ok(line) => Ok(Self::Line(file, line)),
+            };
+        }
         match text.parse() {
             Ok(0) => Err("calls are counted from 1".to_owned()),
             Ok(call) => Ok(Self::Call(call)),
@@ -75,9 +83,10 @@ pub(crate) fn replay(mut args: ReplayArgs, assets: Option<&Path>) -> Result<Exit
     let packages = permissions.packages("")?;
     let (sandbox, _) = args.policy.sandbox(assets, args.json, &packages)?;
     let mut replay = Replay::of(&args.journal);
-    match args.until {
-        Some(Until::Call(call)) => replay = replay.until_call(call),
-        Some(Until::Time(time)) => replay = replay.until_time(time),
+    match &args.until {
+        Some(Until::Call(call)) => replay = replay.until_call(*call),
+        Some(Until::Line(file, line)) => replay = replay.until_line(file.as_deref(), *line),
+        Some(Until::Time(time)) => replay = replay.until_time(*time),
         None => {}
     }
     if args.trace {

@@ -45,6 +45,11 @@ use crate::support::clock;
 /// memory: names and places.
 const OVERHEAD_BYTES: u64 = 64 << 20;
 
+/// How much longer than it was allowed a command may take that is repeated up to its end, which was
+/// recorded; and how long at least. The machine may be slower.
+const REPEATED_TIMES: u32 = 10;
+const REPEATED_TIME: Duration = Duration::from_mins(1);
+
 impl Session {
     /// Starts a session that is recorded from its beginning.
     pub(crate) async fn start_recorded(
@@ -76,7 +81,7 @@ impl Session {
         let slot = engine.take_slot()?;
         let id = next_id();
         let path = journal.path().to_owned();
-        let replay = on_a_thread(move || Replayed::open(&path, true, Until::End)).await?;
+        let replay = on_a_thread(move || Replayed::open(&path, true, &Until::End)).await?;
         let engine = for_journal(engine, &policy, replay.begin(), journal.path()).await?;
         let (host, is_saved) = host(id, &engine, &policy, &replay).await?;
         let begin = replay.begin().clone();
@@ -133,7 +138,7 @@ impl Session {
         let slot = engine.take_slot()?;
         let id = next_id();
         let (path, until) = (replay.path().to_owned(), replay.until());
-        let replayed = on_a_thread(move || Replayed::open(&path, false, until)).await?;
+        let replayed = on_a_thread(move || Replayed::open(&path, false, &until)).await?;
         let engine = for_journal(engine, &policy, replayed.begin(), replay.path()).await?;
         let mut mounts = MountTable::default();
         for guest in replayed.begin().mounts.iter().filter(|guest| *guest != SITE_PACKAGES) {
@@ -142,7 +147,8 @@ impl Session {
         let permissions = Permissions { mounts, ..Permissions::none() };
         let policy = Arc::new(Policy { permissions, ..policy.without_access() });
         let (host, _) = host(id, &engine, &policy, &replayed).await?;
-        let journal = JournalHost::look_back(Arc::clone(&host), replayed, replay.tracer());
+        let (until, tracer) = (replay.until(), replay.tracer());
+        let journal = JournalHost::look_back(Arc::clone(&host), replayed, until, tracer);
         let Some(NextCommand { command, ending, .. }) = journal.next_command()? else {
             return Err(refused(replay.path(), "the session was killed before it began"));
         };
@@ -453,10 +459,15 @@ impl Shared {
         pipe: Option<PipeWriter>,
     ) -> Result<Execution, Error> {
         let CommandRecord { kind, run_milliseconds, stdin: known, frame } = next.command;
-        let run_time = Duration::from_millis(run_milliseconds).min(match kind {
+        let limit = match kind {
             CommandKind::Run | CommandKind::End => self.limits.run_time(),
             _ => self.limits.run_time().max(SAVING_TIME),
-        });
+        };
+        let run_time = match next.ending {
+            // It ends as it did. The limit is for a program that goes on for ever instead.
+            Some(_) => limit.saturating_mul(REPEATED_TIMES).max(REPEATED_TIME),
+            None => Duration::from_millis(run_milliseconds).min(limit),
+        };
         let stdin = known.map_or(stdin, |known| Stdin::from_bytes(known.into_vec()));
         let frame = Frame::repeated(kind, frame, next.ending);
         let ended = self.command(frame, run_time, None, stdin, pipe).await?;

@@ -17,7 +17,7 @@ pub(crate) fn journal<'a>(records: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
 
 /// Reads all commands, events, answers, and the first `most` requests of a journal. Returns how
 /// many commands and scripts there were; `None` if it is refused.
-pub(crate) fn read(path: &Path, until: Until, most: u64) -> Option<u64> {
+pub(crate) fn read(path: &Path, until: &Until, most: u64) -> Option<u64> {
     let mut replay = Replay::open(path, false, until).ok()?;
     let mut parts = 0;
     while let Ok(Some(_)) = replay.next_command() {

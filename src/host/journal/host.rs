@@ -22,6 +22,11 @@ impl Host for JournalHost {
             }
             HostRequest::Order => self.order(),
             HostRequest::IsLookedBack if lock(&self.state).is_over => HostReply::Done,
+            HostRequest::StopLine => HostReply::Bytes(self.stop_line().into_bytes()),
+            HostRequest::EndLookBack => {
+                self.end_at_line();
+                HostReply::Done
+            }
             HostRequest::Diverged(what) => {
                 let reason = Self::diverge(&lock(&self.state), what);
                 self.failed(reason)

@@ -60,6 +60,8 @@ pub(crate) struct JournalHost {
     /// Where answers go that a replay gives. Weak, because the isolate itself holds the host.
     answers: OnceLock<Weak<dyn Fn(Message) + Send + Sync>>,
     stopper: OnceLock<Weak<RunStopper>>,
+    /// How far a session is looked back at.
+    until: Until,
     /// Is told of what a session that is looked back at asks for and gets.
     tracer: Option<Tracer>,
 }
@@ -128,9 +130,10 @@ impl JournalHost {
     pub(crate) fn look_back(
         host: Arc<SessionHost>,
         replay: Replay,
+        until: Until,
         tracer: Option<Tracer>,
     ) -> Self {
-        Self { tracer, ..Self::new(host, Mode::LooksBack, Some(replay), None) }
+        Self { until, tracer, ..Self::new(host, Mode::LooksBack, Some(replay), None) }
     }
 
     fn new(
@@ -162,6 +165,7 @@ impl JournalHost {
             state: Mutex::new(state),
             answers: OnceLock::new(),
             stopper: OnceLock::new(),
+            until: Until::End,
             tracer: None,
         }
     }

@@ -6,7 +6,7 @@ use super::record::{CallAgain, Digest, Reply};
 use super::recorder::Kind;
 use super::replay::{EffectReply, Request};
 use super::trace::{self, Traced, TracedWhat};
-use super::{JournalHost, Mode};
+use super::{JournalHost, Mode, Until};
 use crate::data::error::Error;
 use crate::data::shown::shown;
 use crate::data::tool::ToolError;
@@ -242,6 +242,24 @@ impl JournalHost {
             stopper.interrupt();
         }
         !was_over
+    }
+
+    /// Returns the line at which the session that is looked back at stops, as `LINE FILE`.
+    pub(super) fn stop_line(&self) -> String {
+        match &self.until {
+            Until::Line { file, line } => format!("{line} {}", file.as_deref().unwrap_or("")),
+            Until::End | Until::Call(_) | Until::Milliseconds(_) => String::new(),
+        }
+    }
+
+    /// Ends the replay where the guest has come to its line. It interrupts itself there.
+    pub(super) fn end_at_line(&self) {
+        let mut state = lock(&self.state);
+        if state.mode == Mode::LooksBack && matches!(self.until, Until::Line { .. }) {
+            state.is_silent |= !state.is_over;
+            (state.is_over, state.was_interrupted) = (true, true);
+            (state.replay, state.stopped) = (None, None);
+        }
     }
 
     /// Returns what happens next in a replay.

@@ -56,13 +56,19 @@ pub(crate) struct NextCommand {
 }
 
 /// How far a journal is replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     End,
     /// Until the call of a tool of this number, counted from 1.
     Call(u64),
     /// Until so many milliseconds after the session began.
     Milliseconds(u64),
+    /// Until the guest comes to this line of code of this file; without one, of any file that is
+    /// not Python's.
+    Line {
+        file: Option<String>,
+        line: u64,
+    },
 }
 
 /// What came of a request that was to change a file.
@@ -88,7 +94,7 @@ pub(super) enum Request {
 
 impl Replay {
     /// Opens a journal; to go on with it, alone. All of it is checked.
-    pub(crate) fn open(path: &Path, goes_on: bool, until: Until) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, goes_on: bool, until: &Until) -> Result<Self, Error> {
         let file = JournalFile::open(path, goes_on)?;
         let refused = |reason: String| refused(path, &reason);
         let first = file.record(JournalFile::start()).map_err(refused)?;
@@ -123,12 +129,12 @@ impl Replay {
     }
 
     /// Reads all records once, as far as the journal is replayed.
-    fn index(&mut self, until: Until) -> Result<(), String> {
+    fn index(&mut self, until: &Until) -> Result<(), String> {
         let mut tool_calls = 0;
         while let Some(found) = self.file.record(self.end)? {
             tool_calls += u64::from(matches!(found.record, Record::Asked { again: Some(_), .. }));
-            let is_over = match until {
-                Until::End => false,
+            let is_over = match *until {
+                Until::End | Until::Line { .. } => false,
                 Until::Call(call) => tool_calls >= call.max(1),
                 Until::Milliseconds(until) => {
                     found.record.milliseconds().is_some_and(|now| now >= until)

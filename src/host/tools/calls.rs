@@ -127,6 +127,7 @@ async fn outcome(
     permit: Arc<CallPermit>,
 ) -> Outcome {
     let Call { tool, arguments, charge, .. } = call;
+    let tool = host.loaded(tool).await?;
     let name = tool.spec.name.clone();
     let is_much = offload::is_much_to_decode(&arguments);
     let charged = Arc::clone(&permit);

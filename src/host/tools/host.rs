@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::bind::bind;
 use super::queue::{Call, CallPermit, CallQueue};
-use super::{ModuleSet, Modules, Tool};
+use super::{ModuleSet, Modules, Tool, unknown};
 use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
 use crate::data::shown::shown;
@@ -44,6 +44,14 @@ type OnBegin = Box<dyn Fn(u32) -> Result<(), String> + Send + Sync>;
 struct Entry {
     tool: Tool,
     calls: u64,
+}
+
+/// Fails if a tool that was called so many times may not be called again.
+fn check_calls(tool: &Tool, calls: u64) -> Result<(), ToolError> {
+    let Some(limit) = tool.max_calls.filter(|limit| calls >= *limit) else { return Ok(()) };
+    let name = &tool.spec.name;
+    let message = format!("{name}() was called {calls} times, the limit is {limit}");
+    Err(ToolError::new("RuntimeError", message))
 }
 
 impl ToolHost {
@@ -187,7 +195,6 @@ impl ToolHost {
             let message = format!("a tool's name has {needed} bytes, the limit is {NAME_BYTES}");
             return Err(ToolError::new("ValueError", message));
         }
-        let unknown = || ToolError::new("NameError", format!("there is no tool '{}'", shown(name)));
         if let Some(tool) = self.modules.question(name) {
             self.check_length(name, arguments)?;
             let charge = self.queue.admit(id, arguments.len())?;
@@ -196,19 +203,14 @@ impl ToolHost {
         }
         let mut tools = lock(&self.tools);
         if !tools.contains_key(name)
-            && let Some(tool) = self.modules.tool(name)
+            && let Some(tool) = self.modules.tool(name).or_else(|| self.unloaded(name))
         {
             tools.insert(name.to_owned(), Entry { tool, calls: 0 });
         }
-        let entry = tools.get_mut(name).ok_or_else(unknown)?;
+        let entry = tools.get_mut(name).ok_or_else(|| unknown(name))?;
         self.check_length(name, arguments)?;
         let charge = self.queue.admit(id, arguments.len())?;
-        if let Some(limit) = entry.tool.max_calls.filter(|limit| entry.calls >= *limit) {
-            return Err(ToolError::new(
-                "RuntimeError",
-                format!("{name}() was called {} times, the limit is {limit}", entry.calls),
-            ));
-        }
+        check_calls(&entry.tool, entry.calls)?;
         if !self.counters.add(LimitKind::ToolCalls) {
             return Err(ToolError::new("RuntimeError", "the run has made too many calls"));
         }
@@ -217,6 +219,33 @@ impl ToolHost {
         drop(tools);
         self.queue.push(Call { id, tool, arguments: arguments.to_vec(), charge });
         Ok(())
+    }
+
+    /// Returns what stands for a tool of a module that is not loaded yet.
+    fn unloaded(&self, name: &str) -> Option<Tool> {
+        self.modules.may_load(name).then(|| Tool::unloaded(name))
+    }
+
+    /// Returns the tool of a call that starts. Loads its module first if it was not loaded when the
+    /// call was made.
+    pub(super) async fn loaded(&self, tool: Tool) -> Result<Tool, ToolError> {
+        if !tool.is_unloaded {
+            return Ok(tool);
+        }
+        let name = &*tool.spec.name;
+        let loaded = self.modules.load(name).await;
+        let loaded = loaded.and_then(|loaded| loaded.ok_or_else(|| unknown(name)));
+        let mut tools = lock(&self.tools);
+        match (&loaded, tools.get_mut(name)) {
+            (Ok(loaded), Some(entry)) => {
+                entry.tool = loaded.clone();
+                check_calls(&entry.tool, entry.calls.saturating_sub(1))?;
+            }
+            // A guest may try any number of names.
+            _ => _ = tools.remove(name),
+        }
+        drop(tools);
+        loaded
     }
 
     /// Returns `true` if this is no tool, but a question of the guest's glue.
@@ -234,8 +263,12 @@ impl ToolHost {
         if let Some(entry) = lock(&self.tools).get(name) {
             return of(&entry.tool);
         }
-        // What is neither a tool nor a question is refused.
-        self.modules.tool(name).as_ref().map_or(CallAgain::Always, of)
+        match self.modules.tool(name) {
+            Some(tool) => of(&tool),
+            None if self.modules.may_load(name) => CallAgain::Never,
+            // What is neither a tool nor a question is refused.
+            None => CallAgain::Always,
+        }
     }
 
     /// Has `on_begin` be told of calls of deferred tools that begin.

@@ -31,6 +31,7 @@ pub(crate) use session_handle::SessionAccess;
 pub use session_handle::SessionHandle;
 
 use crate::data::error::{Error, ErrorKind};
+use crate::data::shown::shown;
 use crate::data::tool::spec::Style;
 use crate::data::tool::{ToolError, ToolSpec, TypeHint, schema};
 use crate::data::value::{Value, from_value, to_value};
@@ -77,6 +78,8 @@ pub struct Tool {
     is_deferred: bool,
     /// It answers a question of the guest's glue, and is no call of the guest's code.
     is_question: bool,
+    /// It stands for one of a module that is not loaded yet.
+    is_unloaded: bool,
     /// Why a sandbox rejects this tool.
     fault: Option<String>,
 }
@@ -185,6 +188,7 @@ impl Tool {
             is_idempotent: false,
             is_deferred: false,
             is_question: false,
+            is_unloaded: false,
             fault,
         }
     }
@@ -283,6 +287,16 @@ impl Tool {
         tool
     }
 
+    /// Makes what stands for a tool of a module that is not loaded yet.
+    fn unloaded(name: &str) -> Self {
+        let unknown = unknown(name);
+        let mut tool = Self::from_handler(ToolSpec::new(name), move |_, _| {
+            std::future::ready(Err(unknown.clone()))
+        });
+        tool.is_unloaded = true;
+        tool
+    }
+
     /// Returns the tool with the name that it has in a module.
     fn in_module(mut self, module: &str) -> Self {
         let spec = Arc::make_mut(&mut self.spec);
@@ -311,6 +325,11 @@ impl fmt::Debug for Tool {
             .field("max_calls", &self.max_calls)
             .finish_non_exhaustive()
     }
+}
+
+/// Returns the exception for a call of a tool that there is not.
+fn unknown(name: &str) -> ToolError {
+    ToolError::new("NameError", format!("there is no tool '{}'", shown(name)))
 }
 
 fn arguments_from<A: DeserializeOwned>(name: &str, arguments: Value) -> Result<A, ToolError> {

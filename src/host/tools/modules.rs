@@ -82,6 +82,22 @@ impl Modules {
         catalogue.get(tool).cloned()
     }
 
+    /// Returns `true` if the tool of this whole name may be in a module that is not loaded yet, as
+    /// in a session that was saved with functions of the module.
+    pub(super) fn may_load(&self, name: &str) -> bool {
+        let module = name.split_once('.').and_then(|(module, _)| self.position(module));
+        module.and_then(|at| self.modules.get(at)).is_some_and(|one| one.known().is_none())
+    }
+
+    /// Returns the tool of this whole name, and loads its module for that.
+    pub(super) async fn load(&self, name: &str) -> Result<Option<Tool>, ToolError> {
+        let Some((module, tool)) = name.split_once('.') else { return Ok(None) };
+        let Some(module) = self.position(module).and_then(|at| self.modules.get(at)) else {
+            return Ok(None);
+        };
+        Ok(module.load().await?.get(tool).cloned())
+    }
+
     /// Returns what answers a question, as a tool.
     pub(super) fn question(self: &Arc<Self>, name: &str) -> Option<Tool> {
         let modules = Arc::clone(self);

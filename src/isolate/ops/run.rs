@@ -85,6 +85,27 @@ pub(crate) fn op_isolet_looked_back(state: &OpState) -> bool {
     matches!(state.borrow::<State>().host.call(HostRequest::IsLookedBack), HostReply::Done)
 }
 
+/// Returns the line at which a session that is looked back at stops, as `LINE FILE`; empty if it
+/// does not.
+#[op2]
+#[string]
+pub(crate) fn op_isolet_stop_line(state: &OpState) -> String {
+    match state.borrow::<State>().host.call(HostRequest::StopLine) {
+        HostReply::Bytes(line) => String::from_utf8(line).unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// Ends the replay of a session that is looked back at, which has come to its line.
+#[op2(fast)]
+pub(crate) fn op_isolet_end_look_back(state: &mut OpState) {
+    let state = state.borrow_mut::<State>();
+    state.host.call(HostRequest::EndLookBack);
+    if let Some(recording) = state.recording() {
+        recording.abandon();
+    }
+}
+
 /// The longest time until an alarm.
 const LONGEST_ALARM: Duration = Duration::from_secs(i32::MAX as u64 / 1000);
 

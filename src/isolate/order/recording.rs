@@ -64,6 +64,12 @@ impl Recording {
         !self.script.is_empty() || self.log.requests() < recorded
     }
 
+    /// Nothing that was recorded happens any more.
+    pub(crate) fn abandon(&mut self) {
+        self.script.clear();
+        self.recorded_requests = Some(0);
+    }
+
     /// Begins a command, to which no interrupt applies that was meant for another one.
     pub(crate) fn begin(&mut self) {
         self.is_interrupted = false;

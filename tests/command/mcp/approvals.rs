@@ -159,3 +159,14 @@ fn two_servers_do_not_go_on_with_the_same_code() {
     assert_eq!(result["isError"], false, "{result}");
     assert_eq!((story.called().len(), story.journals()), (1, 0));
 }
+
+#[test]
+fn a_function_of_another_server_works_in_a_session_that_has_slept() {
+    let story = Story::new("mcp-approvals-slept");
+    let mut client = story.client();
+    let handle = session(&client.run("from fake import get_sum\nget_sum(1, 2)"));
+    assert!(client.end().success());
+    let mut client = story.client();
+    let result = client.run_in(&handle, "get_sum(2, 2)");
+    assert_eq!(value(&result).as_f64(), Some(4.0), "{result}");
+}

@@ -120,7 +120,9 @@ impl Python {
             builder.build()
         });
         let store = store.as_ref().map(Store::open).transpose()?;
-        let parked = ParkedRuns::new(bounds.approval_timeout, store.as_ref())?;
+        // Only calls of other servers' tools ask.
+        let kept = store.as_ref().filter(|_| hub.is_some());
+        let parked = ParkedRuns::new(bounds.approval_timeout, kept)?;
         Ok(Self {
             sandboxes,
             bounds,

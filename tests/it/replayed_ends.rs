@@ -1,0 +1,128 @@
+//! Tests of replays of runs that did not end by themselves: each ends as it did, and prints what it
+//! had printed.
+
+use std::time::Duration;
+
+use isolet::{Cell, Execution, Limits, Outcome, Replay, Sandbox, Termination};
+
+use crate::util::{self, Scratch};
+
+/// Records a program, and replays it. Returns how it ended, and how its replay did.
+async fn ends(sandbox: &Sandbox, program: Cell) -> [Execution; 2] {
+    let scratch = Scratch::new("replayed-ends");
+    let path = scratch.path().join("run.journal");
+    let mut session = sandbox.record(&path).await.unwrap();
+    let recorded = session.run(program).await.unwrap();
+    drop(session);
+    let mut session = sandbox.replay(Replay::of(&path)).await.unwrap();
+    let replayed = session.go_on().await.unwrap().unwrap();
+    drop(session);
+    // Going on with it ends there, too.
+    let mut session = sandbox.resume(&path).await.unwrap();
+    let resumed = session.go_on().await.unwrap().unwrap();
+    assert_eq!(resumed.stdout(), replayed.stdout());
+    [recorded, replayed]
+}
+
+fn limited() -> Sandbox {
+    let time = Duration::from_millis(400);
+    let limits = Limits::default().max_run_time(time).max_grace(Duration::from_millis(300));
+    util::builder().limits(limits).build().unwrap()
+}
+
+fn is_deadline(execution: &Execution) -> bool {
+    matches!(execution.outcome(), Outcome::Terminated(Termination::Deadline { .. }))
+}
+
+#[tokio::test]
+async fn a_run_that_its_time_limit_interrupted_ends_so_in_its_replay() {
+    let program = "import time
+print('computes')
+try:
+    while True: pass
+except KeyboardInterrupt:
+    print('interrupted')
+    raise";
+    let [recorded, replayed] = ends(&limited(), program.into()).await;
+    assert!(is_deadline(&recorded) && is_deadline(&replayed), "{recorded:?} {replayed:?}");
+    assert_eq!(replayed.stdout(), "computes\ninterrupted\n");
+    assert_eq!(replayed.stdout(), recorded.stdout());
+}
+
+#[tokio::test]
+async fn a_run_that_was_killed_past_its_grace_ends_so_in_its_replay() {
+    let program = "print('begins')
+while True:
+    try:
+        while True: pass
+    except KeyboardInterrupt: print('goes on')";
+    let [recorded, replayed] = ends(&limited(), program.into()).await;
+    assert!(is_deadline(&recorded) && !recorded.session_alive(), "{recorded:?}");
+    assert!(is_deadline(&replayed) && !replayed.session_alive(), "{replayed:?}");
+    assert_eq!(replayed.stdout(), recorded.stdout());
+}
+
+#[tokio::test]
+async fn an_exit_and_an_interpreter_that_ends_are_replayed() {
+    let sandbox = util::builder().build().unwrap();
+    for (program, status) in
+        [("print('a'); raise SystemExit(4)", 4), ("import os; print('a'); os._exit(3)", 3)]
+    {
+        let [recorded, replayed] = ends(&sandbox, program.into()).await;
+        assert_eq!(recorded.outcome(), &Outcome::Exited(status));
+        assert_eq!(replayed.outcome(), recorded.outcome());
+        assert_eq!(replayed.session_alive(), recorded.session_alive());
+        assert_eq!(replayed.stdout(), "a\n");
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_was_closed_in_its_run_can_be_looked_at_up_to_there() {
+    let scratch = Scratch::new("replayed-ends");
+    let path = scratch.path().join("run.journal");
+    let sandbox = util::builder().build().unwrap();
+    let mut session = sandbox.record(&path).await.unwrap();
+    let handle = session.interrupt_handle();
+    let mut run = session.run_streaming("print('prints')\nimport time\ntime.sleep(600)");
+    assert_eq!(util::output(run.next().await.unwrap()).bytes, b"prints\n");
+    handle.kill();
+    // What its owner gets is another matter.
+    let _ = run.finish().await;
+    let mut session = sandbox.replay(Replay::of(&path)).await.unwrap();
+    let replayed = session.go_on().await.unwrap().unwrap();
+    assert_eq!(replayed.stdout(), "prints\n");
+    let stopped = session.bind_locals().await.unwrap().unwrap();
+    assert_eq!((&*stopped.function, stopped.line), ("<module>", 3));
+}
+
+#[tokio::test]
+async fn a_replay_stops_before_a_line_in_a_task_and_in_the_module() {
+    let scratch = Scratch::new("replayed-ends");
+    let path = scratch.path().join("run.journal");
+    let sandbox = util::builder().build().unwrap();
+    let mut session = sandbox.record(&path).await.unwrap();
+    let program = "import asyncio, random
+drawn = random.random()
+async def task(n):
+    await asyncio.sleep(0.001)
+    drawn_here = random.random()
+    return n
+print(asyncio.run(task(7)))
+done = True
+";
+    let recorded = session.run(program).await.unwrap();
+    assert_eq!(recorded.stdout(), "7\n");
+    let drawn = session.get("drawn").await.unwrap();
+    drop(session);
+    for (line, function, is_done) in [(6, "task", false), (8, "<module>", false)] {
+        let replay = Replay::of(&path).until_line(None, line);
+        let mut session = sandbox.replay(replay).await.unwrap();
+        let replayed = session.go_on().await.unwrap().unwrap();
+        assert_eq!(replayed.outcome(), &Outcome::Terminated(Termination::Interrupted));
+        let stopped = session.bind_locals().await.unwrap().unwrap();
+        assert_eq!((&*stopped.function, stopped.line), (function, line));
+        assert_eq!(session.get("drawn").await.unwrap(), drawn);
+        assert_eq!(session.get("done").await.unwrap().is_some(), is_done);
+        assert_eq!(session.get("drawn_here").await.unwrap().is_some(), line == 6);
+    }
+}
