@@ -11,7 +11,7 @@ use super::durable::DurableSession;
 use super::journals::{Description, SessionFiles};
 use super::run_log::DurableRun;
 use super::session::{NodeSession, NodeSessionState, SessionLease};
-use super::{Credentials, ImplicitGrants, Node, Origin, Refusal};
+use super::{Credentials, ImplicitGrants, Node, Origin, Refusal, Tenant};
 use crate::core::Beginning;
 use isolet::internals::lock;
 
@@ -136,6 +136,12 @@ impl Node {
                 return Err(Refusal::Restoring);
             }
         }
+    }
+
+    /// Returns the tenant of a session that is being restored.
+    pub(super) fn restoring_tenant(&self, id: &str) -> Option<Arc<Tenant>> {
+        let name = lock(&self.restorations.all).get(id)?.tenant.clone()?;
+        self.tenants().named(&name).map(Arc::clone)
     }
 
     /// Begins to restore the sessions that earlier processes of the node have left.
