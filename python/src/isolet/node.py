@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-import posixpath
-import random
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -20,9 +17,10 @@ from urllib.parse import quote
 
 from . import _session
 from ._handle import Handle
-from ._http import Node, body, checked, error_of, events, read, refusal, small
+from ._http import Node, body, checked, error_of, events, read, refusal, waits
 from ._json import decode
-from ._remote_calls import Calls
+from ._node_files import Files
+from ._remote_calls import Calls, counts
 from ._values import text, to_plain, variables
 from .errors import (
     ConfigError,
@@ -44,8 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Files", "Session"]
 
-_ROUND_SECONDS = 1.0
-"""After how long nodes that are full are asked again, at most."""
 _ELSEWHERE = (429, 503)
 """The statuses by which a node says that it has no room for a session."""
 _AGAIN = 503
@@ -53,7 +49,6 @@ _AGAIN = 503
 _ANSWER_SECONDS = 600.0
 """For how long the answer to a call waits for a node that restores the session."""
 _EVENTS = "application/x-ndjson"
-_HOME = "/home/user"
 
 
 class Client:
@@ -157,7 +152,7 @@ class Client:
                 failed = found if failed is None or status == _AGAIN else failed
                 if status not in (404, _AGAIN):
                     raise found
-            if not _waits(deadline):
+            if not waits(deadline):
                 raise failed or StartError("there is no node", "start one, or wait")
 
     def run(
@@ -250,17 +245,8 @@ class Client:
                 return node, checked(status, data)
             if self._look():
                 continue
-            if not _waits(deadline):
+            if not waits(deadline):
                 raise refused or lost or StartError("there is no node", "start one, or wait")
-
-
-def _waits(deadline: float) -> bool:
-    """Waits for the next round, if there is time."""
-    left = deadline - time.monotonic()
-    if left > 0:
-        # Not all clients at once.
-        time.sleep(min(left, _ROUND_SECONDS * random.uniform(0.5, 1)))
-    return left > 0
 
 
 def _client(addresses: list[str], key: str | None, spread: bool) -> Client:
@@ -408,7 +394,7 @@ class Session(Handle):
         if run is None:
             raise ConfigError("`run` is missing: this object has begun no run")
         if cursor is not None:
-            self._seen = _counts(cursor)
+            self._seen = counts(cursor)
         elif run != self.last_run:
             self._seen = (0, 0, 0)
         path = f"{self._path}/runs/{run}?after={self.cursor if cursor is None else cursor}"
@@ -418,7 +404,7 @@ class Session(Handle):
                 begun = self._listen("GET", path, None)
                 break
             except (ServerDiedError, StartError):
-                if not _waits(deadline):
+                if not waits(deadline):
                     raise
         return self._events(*begun)
 
@@ -518,7 +504,7 @@ class Session(Handle):
         deadline = time.monotonic() + _ANSWER_SECONDS
         while True:
             status, data = self._answer(method, path, sent)
-            if status != _AGAIN or not _waits(deadline):
+            if status != _AGAIN or not waits(deadline):
                 break
         if status < 300 or status == 404:
             number = path.rpartition("/")[2]
@@ -567,7 +553,7 @@ class Session(Handle):
                 for event in events(response):
                     kind = event["type"]
                     if "cursor" in event:
-                        self._seen = _counts(event["cursor"])
+                        self._seen = counts(event["cursor"])
                     if kind == "tool_call":
                         self._waiting.add(event["call_id"])
                         calls.start(event["call_id"], event["name"], event["arguments"])
@@ -597,62 +583,6 @@ class Session(Handle):
         yield Execution(last["execution"])
 
 
-class Files:
-    """The files of a session. Relative ones are in `/home/user`."""
-
-    def __init__(
-        self,
-        ask: Callable[[str, str, bytes], bytes],
-        find: Callable[[str, str], bytes | None],
-    ) -> None:
-        """Use `Session.files`."""
-        self._ask = ask
-        self._find = find
-
-    def put(self, path: str | os.PathLike[str], data: str | bytes | os.PathLike[str]) -> None:
-        """Writes a file, and makes its directory.
-
-        Args:
-            path: where the guest sees it.
-            data: a text, which is written as UTF-8; bytes; or the `Path` of a file of this machine,
-                which is copied.
-
-        Raises:
-            OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
-                file of this machine cannot be read.
-            TransferError: it is too large.
-            BusyError: code runs.
-        """
-        content = small(_session.contents(data))
-        with _session.files_of(os.fspath(path)):
-            self._ask("PUT", _file(path), content)
-
-    def get(self, path: str | os.PathLike[str]) -> bytes:
-        """Returns what the file `path` contains.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            OSError: it cannot be read, such as `IsADirectoryError`.
-            TransferError: it is larger than the limit `value`.
-            BusyError: code runs.
-        """
-        with _session.files_of(os.fspath(path)):
-            found = self._find("GET", _file(path))
-        if found is None:
-            raise _session.missing(os.fspath(path))
-        return found
-
-    def remove(self, path: str | os.PathLike[str]) -> bool:
-        """Removes the file or empty directory `path`. Returns whether there was one.
-
-        Raises:
-            OSError: it cannot be removed.
-            BusyError: code runs.
-        """
-        with _session.files_of(os.fspath(path)):
-            return self._find("DELETE", _file(path)) is not None
-
-
 def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, Any]:
     """Returns a run as `docs/reference/http-api.md` describes it."""
     job = dict(wire)
@@ -662,17 +592,5 @@ def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, An
     return job
 
 
-def _counts(cursor: str) -> tuple[int, int, int]:
-    try:
-        output, displays, call = map(int, cursor.split("-"))
-    except ValueError:
-        raise ConfigError(f"`cursor` is {cursor!r}, and has to be that of a session") from None
-    return output, displays, call
-
-
 def _variable(name: str) -> str:
     return f"/variables/{quote(text(name, 'name'), safe='')}"
-
-
-def _file(path: str | os.PathLike[str]) -> str:
-    return f"/files{quote(posixpath.join(_HOME, _session.guest_path(path)))}"

@@ -296,12 +296,16 @@ async fn a_durable_session_is_refused_without_a_directory_and_more_than_there_is
     let scratch = Scratch::new("node-durable-room");
     let directory = scratch.path().join("journals");
     let config =
-        format!("[journals]\ndirectory = {directory:?}\nsize = 5000000\nsession_size = 3000000");
+        format!("[journals]\ndirectory = {directory:?}\nsize = 500000\nsession_size = 300000");
     let node = Node::configured(&scratch, &config);
     let durable = json!({"durable": true});
     let id = node.session(&durable).await;
     let (status, problem) = node.ask("POST /v1/sessions", &durable).await;
     assert_eq!((status, &problem["code"]), (429, &json!("quota")), "{problem}");
-    assert_eq!(node.ask(&format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    // What a journal has no room for ends its session, which makes room for another one.
+    let (status, problem) = node.run(&id, &format!("x = {:?}", "x".repeat(400_000))).await;
+    assert_eq!((status, &problem["code"]), (422, &json!("invalid")), "{problem}");
+    assert!(!problem.to_string().contains(directory.to_str().unwrap()), "{problem}");
+    assert_eq!(node.ask(&format!("GET /v1/sessions/{id}"), &Value::Null).await.0, 410);
     node.session(&durable).await;
 }

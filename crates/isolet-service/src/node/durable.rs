@@ -7,9 +7,9 @@ use super::journals::{Description, Journals, SessionFiles, wall};
 use super::run_gate::Pass;
 use super::run_log::{DurableRun, LogWriter, RunEnd};
 use super::runs::Code;
-use super::session::{NodeSession, SessionLease};
-use super::{AuditRecord, Node, Refusal};
-use crate::core::{Answer, Command, Failure, Reason, Run};
+use super::session::SessionLease;
+use super::{Node, Refusal};
+use crate::core::{Answer, Command, Failure, Run};
 use isolet::internals::lock;
 
 /// How soon a run that goes on asks again for its turn, if too many wait.
@@ -182,23 +182,5 @@ impl Node {
         }
         self.carry_out(session, |reply| Command::Reset { reply }).await?;
         Ok(())
-    }
-
-    /// Ends durable sessions as if the process had ended: another one goes on with them.
-    pub(crate) async fn leave_durable(&self) {
-        for session in self.table.those(NodeSession::is_durable) {
-            let tenant = &session.session().tenant.name;
-            let Some(left) = self.table.remove(tenant, session.handle(), Reason::Left) else {
-                continue;
-            };
-            self.metrics.ended("closed");
-            let record = AuditRecord::Ended("the node ends, and goes on with it when it starts");
-            self.audit.write(tenant, session.handle(), &record);
-            if let Ok(entry) = left.entry() {
-                // Not in order, which its journal would have.
-                entry.kill();
-            }
-            self.vacate(&left).await;
-        }
     }
 }

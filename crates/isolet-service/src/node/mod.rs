@@ -11,6 +11,7 @@ mod config;
 mod contexts;
 mod discretion;
 mod durable;
+mod ending;
 mod events;
 mod guest;
 mod idempotency;
@@ -43,7 +44,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use opentelemetry::global::BoxedTracer;
 use tokio::sync::oneshot;
 
@@ -94,9 +94,6 @@ const ROUND: Duration = Duration::from_secs(1);
 
 /// Why the sessions of a removed tenant end.
 const REMOVED: &str = "its tenant was removed";
-
-/// The minimum time for sending answers during a shutdown.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Why a node refuses a request.
 #[derive(Debug)]
@@ -551,32 +548,6 @@ impl Node {
 
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
-    }
-
-    /// Shuts down: refuses new sessions, waits for runs, interrupts those that take too long, and
-    /// ends all sessions.
-    ///
-    /// Returns the deadline for sending answers.
-    pub async fn drain(&self) -> Instant {
-        self.is_draining.store(true, Ordering::Relaxed);
-        let deadline = Instant::now() + self.settings.drain;
-        self.leave_durable().await;
-        while self.runs.load() != (0, 0) && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        let reason = || Reason::Ended("the node has ended".to_owned());
-        let take = |session: &SessionLease| self.take(session, "closed", reason());
-        let ended: Vec<_> = self.table.all().iter().filter_map(take).collect();
-        // Idle sessions close in order; busy ones are killed.
-        let ends = join_all(ended.iter().map(|session| self.vacate(session)));
-        let _ = tokio::time::timeout_at(deadline.max(Instant::now() + FAREWELL).into(), ends).await;
-        self.service.end();
-        self.sockets.end().await;
-        if let Some(store) = &self.store {
-            store.clear();
-        }
-        self.audit.end();
-        deadline.max(Instant::now() + FAREWELL)
     }
 
     pub fn sockets(&self) -> &Sockets {

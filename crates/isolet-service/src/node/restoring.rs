@@ -161,7 +161,7 @@ impl Node {
             let description = match description {
                 Ok(description) => description,
                 Err(reason) => {
-                    self.cannot_restore(files, None, format!("its description: {reason}"));
+                    self.cannot_restore(files, None, &format!("its description: {reason}"));
                     continue;
                 }
             };
@@ -211,10 +211,10 @@ impl Node {
                     | Refusal::Draining,
                 ) => tokio::time::sleep(AGAIN).await,
                 Err(Refusal::Failure(failure)) => {
-                    return self.cannot_restore(files, Some(&description), failure.message);
+                    return self.cannot_restore(files, Some(&description), &failure.message);
                 }
                 Err(refusal) => {
-                    return self.cannot_restore(files, Some(&description), format!("{refusal:?}"));
+                    return self.cannot_restore(files, Some(&description), &format!("{refusal:?}"));
                 }
             }
         }
@@ -289,7 +289,7 @@ impl Node {
     }
 
     /// Keeps in mind, and tells the operator, that a session cannot be restored.
-    fn cannot_restore(&self, files: SessionFiles, found: Option<&Description>, reason: String) {
+    fn cannot_restore(&self, files: SessionFiles, found: Option<&Description>, reason: &str) {
         let id = files.id().to_owned();
         self.discretion.report(&format!("the session {id} cannot be restored: {reason}"));
         let tenant = found.map(|found| found.tenant.as_str());
