@@ -262,13 +262,11 @@ async fn get_run(
     if accepts_events(&headers) {
         return Ok(streamed(node, &session, run.read(after(query.as_deref())?)));
     }
-    match tokio::time::timeout(node.queue_time(), run.ended()).await {
-        Ok(end) => ended(&node, &session, &run, end),
-        Err(_) => {
-            let answer = openapi::RunUnderWay { run: run.number() };
-            Ok(numbered(run.number(), ApiResponse(StatusCode::ACCEPTED, answer).into_response()))
-        }
+    if let Ok(end) = tokio::time::timeout(node.queue_time(), run.ended()).await {
+        return ended(&node, &session, &run, end);
     }
+    let answer = openapi::RunUnderWay { run: run.number() };
+    Ok(numbered(run.number(), ApiResponse(StatusCode::ACCEPTED, answer).into_response()))
 }
 
 /// Answers with the execution of a durable run.
