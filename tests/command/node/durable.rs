@@ -309,3 +309,75 @@ async fn a_durable_session_is_refused_without_a_directory_and_more_than_there_is
     assert_eq!(node.ask(&format!("GET /v1/sessions/{id}"), &Value::Null).await.0, 410);
     node.session(&durable).await;
 }
+
+#[tokio::test]
+async fn a_durable_run_ends_by_an_interrupt_or_with_its_session_and_its_reader_hears_it() {
+    let scratch = Scratch::new("node-durable-end");
+    let node = start(&scratch);
+    let (id, _) = session(&node).await;
+    let mut heard = Heard::default();
+    let mut events = begin(&node, &id).await;
+    heard.until(&mut events, Some(1)).await.unwrap();
+    let runs = format!("POST /v1/sessions/{id}/runs");
+    let (status, problem) = node.ask_as(&A, &runs, &json!({"code": "1"})).await;
+    assert_eq!((status, &problem["code"]), (409, &json!("busy")), "{problem}");
+    let interrupt = format!("POST /v1/sessions/{id}/interrupt");
+    assert_eq!(node.ask_as(&A, &interrupt, &Value::Null).await.0, 204);
+    let end = loop {
+        let event = events.next().await.unwrap();
+        if event["type"] == "end" {
+            break event;
+        }
+    };
+    assert_eq!(end["execution"]["termination"]["kind"], "interrupted", "{end}");
+    let code = json!({"code": "ask(number=1)"});
+    let mut events = Events::of(node.send(&runs, &A_EVENTS, &code).await);
+    assert_eq!(events.next().await.unwrap()["type"], "tool_call");
+    assert_eq!(node.ask_as(&A, &format!("DELETE /v1/sessions/{id}"), &Value::Null).await.0, 204);
+    let mut last = Value::Null;
+    while let Some(event) = events.next().await {
+        last = event;
+    }
+    assert_eq!(
+        (&last["type"], &last["execution"]["session_alive"]),
+        (&json!("end"), &json!(false))
+    );
+    assert_eq!(files(&scratch.path().join("journals")), ["node.secret"]);
+}
+
+#[tokio::test]
+async fn a_start_removes_the_sessions_of_a_tenant_that_is_not_there_any_more() {
+    let scratch = Scratch::new("node-durable-tenant");
+    let node = start(&scratch);
+    session(&node).await;
+    kill(node);
+    let directory = scratch.path().join("journals");
+    assert_eq!(files(&directory).len(), 3);
+    let config =
+        format!("[tenants.b]\nkeys = [{:?}]\n[journals]\ndirectory = {directory:?}", key_hash("b"));
+    let _node = Node::configured(&scratch, &config);
+    assert_eq!(files(&directory), ["node.secret"]);
+}
+
+#[tokio::test]
+async fn a_node_that_ends_in_order_in_a_call_tells_the_client_to_come_back_and_goes_on() {
+    let scratch = Scratch::new("node-durable-drain");
+    let node = start(&scratch);
+    let (id, _) = session(&node).await;
+    let mut heard = Heard::default();
+    let mut events = begin(&node, &id).await;
+    let first = heard.until(&mut events, Some(1)).await.unwrap();
+    node.signal(Signal::TERM);
+    let mut last = Value::Null;
+    while let Some(event) = events.next().await {
+        last = event;
+    }
+    assert_eq!(last["problem"]["code"], "draining", "{last}");
+    assert_eq!(node.end(), Some(0));
+    let node = start(&scratch);
+    let mut events = reattach(&node, &id, &heard.cursor).await;
+    answer(&node, &id, &first, &json!(10)).await;
+    heard.answer_from(&node, &id, &mut events, 2).await;
+    assert_eq!(heard.execution["value"], json!([10, 20, 30]), "{heard:?}");
+    assert_eq!(log(&scratch), "1\n2\n3\n");
+}

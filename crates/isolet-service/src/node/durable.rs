@@ -120,9 +120,12 @@ impl Node {
         let node = Arc::clone(self);
         tokio::spawn(async move {
             let answer = node.finish(&session, code, Arc::new(writer), traced, pass).await;
+            // The node has ended the session, and its next process goes on with it.
+            let is_left = node.is_draining()
+                && answer.as_ref().map_or(true, |execution| execution.session_ended);
             run.finish(match answer {
+                _ if is_left => RunEnd::Left,
                 Ok(execution) => RunEnd::Done(Arc::new(execution)),
-                Err(_) if node.is_draining() => RunEnd::Left,
                 Err(Refusal::Failure(failure)) => RunEnd::Failed(failure),
                 Err(_) => RunEnd::Failed(Failure::closed("the session has ended")),
             });
