@@ -26,7 +26,10 @@ const MOUNTED: &str = "[[policy.mounts]]\nguest = \"/m\"\nmode = \"rw\"\n";
 
 /// A node with two tenants, and a directory that its guests may write to.
 fn start(scratch: &Scratch) -> Node {
-    let path = |name: &str| scratch.path().join(name);
+    let path = |name: &str| {
+        let path = scratch.path().join(name);
+        path.into_os_string().into_string().unwrap()
+    };
     std::fs::create_dir_all(path("m")).unwrap();
     let config = format!(
         "drain = 0\n{MOUNTED}host = {:?}\n[tenants.a]\nkeys = [{:?}]\n[tenants.b]\nkeys = [{:?}]\n\
@@ -89,7 +92,7 @@ impl Heard {
     async fn until(&mut self, events: &mut Events, number: Option<u64>) -> Option<Value> {
         while let Some(event) = events.next().await {
             assert_eq!(event["run"], 1, "{event}");
-            self.cursor = event["cursor"].as_str().unwrap().to_owned();
+            event["cursor"].as_str().unwrap().clone_into(&mut self.cursor);
             match event["type"].as_str().unwrap() {
                 "stdout" => self.output.push_str(event["text"].as_str().unwrap()),
                 "display" => self.displays.push(event["display"]["data"]["text/plain"].clone()),
@@ -187,9 +190,9 @@ async fn a_node_that_is_killed_in_a_call_goes_on_and_clients_hear_what_they_have
     // To others, its id is like any one of before the start.
     let b = [("x-api-key", "b")];
     let other = format!("GET /v1/sessions/{}aaaa", &id[..id.len() - 4]);
-    let (its, none) =
+    let (theirs, none) =
         (node.ask_as(&b, &path, &Value::Null).await, node.ask_as(&b, &other, &Value::Null).await);
-    assert!(its == none && its.0 == 410, "{its:?} {none:?}");
+    assert!(theirs == none && theirs.0 == 410, "{theirs:?} {none:?}");
     // The next run has the next number.
     let runs = format!("POST /v1/sessions/{id}/runs");
     let response = node.send(&runs, &A, &json!({"code": "answers"})).await;
