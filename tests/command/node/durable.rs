@@ -190,9 +190,9 @@ async fn a_node_that_is_killed_in_a_call_goes_on_and_clients_hear_what_they_have
     // To others, its id is like any one of before the start.
     let b = [("x-api-key", "b")];
     let other = format!("GET /v1/sessions/{}aaaa", &id[..id.len() - 4]);
-    let (theirs, none) =
+    let (theirs, unheard_of) =
         (node.ask_as(&b, &path, &Value::Null).await, node.ask_as(&b, &other, &Value::Null).await);
-    assert!(theirs == none && theirs.0 == 410, "{theirs:?} {none:?}");
+    assert!(theirs == unheard_of && theirs.0 == 410, "{theirs:?} {unheard_of:?}");
     // The next run has the next number.
     let runs = format!("POST /v1/sessions/{id}/runs");
     let response = node.send(&runs, &A, &json!({"code": "answers"})).await;
