@@ -39,6 +39,10 @@ pub(crate) struct ServeArgs {
     /// The node's name, which is a part of its sessions' ids
     #[arg(long, value_name = "NAME", requires = "listen", default_value = "node")]
     name: String,
+    /// Directory in which durable sessions are recorded, so that the node goes on with them when it
+    /// is started again [default: there are none]
+    #[arg(long, value_name = "DIR", requires = "listen")]
+    journals: Option<PathBuf>,
     /// End when the process that has started it ends
     #[arg(long, requires = "listen")]
     die_with_parent: bool,
@@ -89,6 +93,7 @@ pub(crate) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode>
         address: address.clone(),
         config: args.config.clone(),
         name: args.name.clone(),
+        journals: args.journals.clone(),
         max_sessions: args.max_sessions,
         dies_with_parent: args.die_with_parent,
     };

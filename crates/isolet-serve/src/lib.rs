@@ -11,6 +11,7 @@
 //! # fn main() -> anyhow::Result<()> {
 //! isolet::init();
 //! let options = NodeOptions {
+//!     journals: None,
 //!     address: "127.0.0.1:8400".parse().map_err(anyhow::Error::msg)?,
 //!     config: Some("node.toml".into()),
 //!     name: "node".to_owned(),

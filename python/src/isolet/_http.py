@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import select
 import socket
 import threading
@@ -27,6 +28,8 @@ from .errors import (
 _MAX_BODY_BYTES = 64 << 20
 _MAX_ANSWER_BYTES = 1 << 30
 """The longest answer, and the longest line of one, in bytes: what a frame of a server may have."""
+_ROUND_SECONDS = 1.0
+"""After how long nodes that are full are asked again, at most."""
 _CONNECT_SECONDS = 5
 _SILENT_SECONDS = 30
 """How long a machine that has vanished is waited for."""
@@ -267,3 +270,12 @@ def error_of(problem: dict[str, Any]) -> IsoletError:
     if hint is None and problem["status"] in (404, 410):
         hint = _NEW_SESSION
     return from_wire({"kind": problem["code"], "message": problem["detail"], "hint": hint})
+
+
+def waits(deadline: float) -> bool:
+    """Waits for the next round, if there is time."""
+    left = deadline - time.monotonic()
+    if left > 0:
+        # Not all clients at once.
+        time.sleep(min(left, _ROUND_SECONDS * random.uniform(0.5, 1)))
+    return left > 0

@@ -13,7 +13,7 @@ from ._calls import described
 from ._http import body
 from ._loop import loop
 from ._pool import pool
-from .errors import IsoletError, TransferError
+from .errors import ConfigError, IsoletError, TransferError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -84,3 +84,12 @@ def _fields(kind: str, text: str, bases: list[str], exceptions: Any = ()) -> dic
     if exceptions:
         fields["exceptions"] = [_fields(*each) for each in exceptions]
     return fields
+
+
+def counts(cursor: str) -> tuple[int, int, int]:
+    """Reads the cursor of a durable run: bytes of output, displays, and the last call."""
+    try:
+        output, displays, call = map(int, cursor.split("-"))
+    except ValueError:
+        raise ConfigError(f"`cursor` is {cursor!r}, and has to be that of a session") from None
+    return output, displays, call

@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
-import posixpath
-import random
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from http.client import HTTPConnection, HTTPException, HTTPResponse
@@ -20,11 +17,13 @@ from urllib.parse import quote
 
 from . import _session
 from ._handle import Handle
-from ._http import Node, body, checked, error_of, events, read, refusal, small
+from ._http import Node, body, checked, error_of, events, read, refusal, waits
 from ._json import decode
-from ._remote_calls import Calls
+from ._node_files import Files
+from ._remote_calls import Calls, counts
 from ._values import text, to_plain, variables
 from .errors import (
+    ConfigError,
     Interrupted,
     IsoletError,
     ServerDiedError,
@@ -43,12 +42,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Client", "Files", "Session"]
 
-_ROUND_SECONDS = 1.0
-"""After how long nodes that are full are asked again, at most."""
 _ELSEWHERE = (429, 503)
 """The statuses by which a node says that it has no room for a session."""
+_AGAIN = 503
+"""The status of a node that ends, or that was started again and restores the session."""
+_ANSWER_SECONDS = 600.0
+"""For how long the answer to a call waits for a node that restores the session."""
 _EVENTS = "application/x-ndjson"
-_HOME = "/home/user"
 
 
 class Client:
@@ -81,6 +81,7 @@ class Client:
         inputs: Inputs | None = None,
         ttl: float | None = None,
         wait: float = 0,
+        durable: bool = False,
         **policy: Unpack[Policy],
     ) -> Session:
         """Opens a session.
@@ -89,6 +90,8 @@ class Client:
             inputs: variables by name. They cross as plain data.
             ttl: the most seconds that it lives; by default, and at most, the node's `ttl`.
             wait: for how many seconds to wait for room while all nodes are full.
+            durable: whether the node goes on with it, and with its run, when it is started again
+                after its end. See `attach`.
             **policy: what guests may do, as for `isolet.Sandbox`, within what the nodes allow.
 
         Raises:
@@ -104,8 +107,53 @@ class Client:
             wanted["inputs"] = variables(inputs)
         if ttl is not None:
             wanted["ttl"] = float(ttl)
+        if durable:
+            wanted["durable"] = True
         node, answer = self._anywhere("/v1/sessions", wanted, wait, is_repeatable=True)
         return Session(node, decode(answer), compiled.tools)
+
+    def attach(
+        self,
+        id: str,  # noqa: A002 - it is that of `Session`
+        *,
+        token: str | None = None,
+        wait: float = 0,
+        tools: Iterable[Callable[..., Any] | Tool] = (),
+    ) -> Session:
+        """Returns a session that is open already, such as a durable one of another process.
+
+        Args:
+            id: its `id`.
+            token: its `token`; by default, the client's key.
+            wait: for how many seconds to wait while its node cannot be reached or restores it.
+            tools: the tools of its policy, which serve calls from here on.
+
+        Raises:
+            SessionClosedError: there is no such session, or it has ended.
+            ServerDiedError: no node can be reached.
+        """
+        compiled = Compiled({"tools": tools})
+        headers = dict(self._headers)
+        if token is not None:
+            headers = {"Authorization": f"Bearer {token}"}
+        path, deadline = f"/v1/sessions/{quote(text(id, 'id'), safe='')}", time.monotonic() + wait
+        while True:
+            failed: IsoletError | None = None
+            for node in self._order():
+                try:
+                    status, data = node.ask(node.connection(), "GET", path, headers)
+                except ServerDiedError as error:
+                    failed = error
+                    continue
+                if status < 300:
+                    return Session(node, decode(data), compiled.tools, headers)
+                found = refusal(status, data)
+                # That of the node that may have it yet says more than that there is none.
+                failed = found if failed is None or status == _AGAIN else failed
+                if status not in (404, _AGAIN):
+                    raise found
+            if not waits(deadline):
+                raise failed or StartError("there is no node", "start one, or wait")
 
     def run(
         self,
@@ -197,11 +245,8 @@ class Client:
                 return node, checked(status, data)
             if self._look():
                 continue
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if not waits(deadline):
                 raise refused or lost or StartError("there is no node", "start one, or wait")
-            # Not all clients at once.
-            time.sleep(min(left, _ROUND_SECONDS * random.uniform(0.5, 1)))
 
 
 def _client(addresses: list[str], key: str | None, spread: bool) -> Client:
@@ -219,15 +264,30 @@ class Session(Handle):
     """Its id, which names its node."""
     address: str
     """The address of its node."""
+    token: str | None
+    """Its token, with which other clients may use it; `None` if it was attached to."""
+    last_run: int | None
+    """The number of the last run of a durable session, as far as this object knows."""
 
-    def __init__(self, node: Node, made: dict[str, Any], tools: Mapping[str, Tool]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        made: dict[str, Any],
+        tools: Mapping[str, Tool],
+        headers: dict[str, str] | None = None,
+    ) -> None:
         """Use `Client.session`."""
         self._node = node
         self._tools = tools
         self.id = made["id"]
         self.address = node.address
         self._path = f"/v1/sessions/{self.id}"
-        self._headers = {"Authorization": f"Bearer {made['token']}"}
+        self.token = made.get("token")
+        self._headers = headers or {"Authorization": f"Bearer {self.token}"}
+        self._is_durable = made.get("durable", False)
+        self._seen = (0, 0, 0)
+        self._waiting: set[int] = set()
+        self.last_run = None
 
     def run(self, code: str, **options: Unpack[RunOptions]) -> Execution:
         """Runs code, and returns what it did: as `isolet.Session.run`, in its turn on the node.
@@ -302,6 +362,51 @@ class Session(Handle):
         """
         job = _job(code, options.get("inputs"), of_stream(options))
         return self._events(*self._begin(job))
+
+    @property
+    def cursor(self) -> str:
+        """What was told of the last run of a durable session: where `reattach` goes on.
+
+        Calls of tools that are not answered yet are told again.
+        """
+        output, displays, call = self._seen
+        return f"{output}-{displays}-{min([call + 1, *self._waiting]) - 1}"
+
+    def reattach(
+        self, run: int | None = None, cursor: str | None = None, *, wait: float = 0
+    ) -> Generator[Output | Display | Execution, None, None]:
+        """Yields what the last run of a durable session does, as `stream`, and serves its calls.
+
+        The run goes on when its client goes, and when its node is killed and started again.
+
+        Args:
+            run: its number, `last_run`.
+            cursor: that of the session object which has read its events, for those after it; by
+                default, this object's.
+            wait: for how many seconds to wait while the node cannot be reached or restores the
+                session.
+
+        Raises:
+            SessionClosedError: the session has ended, or keeps no run of this number.
+            ServerDiedError: the node cannot be reached.
+        """
+        run = self.last_run if run is None else run
+        if run is None:
+            raise ConfigError("`run` is missing: this object has begun no run")
+        if cursor is not None:
+            self._seen = counts(cursor)
+        elif run != self.last_run:
+            self._seen = (0, 0, 0)
+        path = f"{self._path}/runs/{run}?after={self.cursor if cursor is None else cursor}"
+        self._waiting, deadline = set(), time.monotonic() + wait
+        while True:
+            try:
+                begun = self._listen("GET", path, None)
+                break
+            except (ServerDiedError, StartError):
+                if not waits(deadline):
+                    raise
+        return self._events(*begun)
 
     def get(self, name: str, default: Any = None) -> Any:
         """Returns a variable as plain data. Works while code waits, as for a tool.
@@ -394,6 +499,19 @@ class Session(Handle):
         connection = self._node.connection()
         return self._node.ask(connection, method, self._path + path, self._headers, sent)
 
+    def _answer_call(self, method: str, path: str, sent: bytes) -> bytes:
+        """Answers a call, also of a node that is being restored."""
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        while True:
+            status, data = self._answer(method, path, sent)
+            if status != _AGAIN or not waits(deadline):
+                break
+        if status < 300 or status == 404:
+            number = path.rpartition("/")[2]
+            if number.isdecimal():
+                self._waiting.discard(int(number))
+        return checked(status, data)
+
     def _find(self, method: str, path: str) -> bytes | None:
         """Asks for a variable or a file. Returns `None` if there is none."""
         status, data = self._answer(method, path, None)
@@ -405,12 +523,21 @@ class Session(Handle):
 
     def _begin(self, job: dict[str, Any]) -> tuple[HTTPConnection, HTTPResponse]:
         """Starts a run whose events are told."""
-        sent, node = body(job), self._node
+        self._seen, self._waiting = (0, 0, 0), set()
+        return self._listen("POST", f"{self._path}/runs", body(job))
+
+    def _listen(
+        self, method: str, path: str, sent: bytes | None
+    ) -> tuple[HTTPConnection, HTTPResponse]:
+        """Asks for the events of a run."""
+        node = self._node
         headers = {**self._headers, "Accept": _EVENTS}
         connection = node.connection()
         with node.guarding(connection):
-            response = node.send(connection, "POST", f"{self._path}/runs", headers, sent)
+            response = node.send(connection, method, path, headers, sent)
             if response.status == 200:
+                number = response.headers.get("Isolet-Run")
+                self.last_run = None if number is None else int(number)
                 return connection, response
             data = read(response)
         node.keep(connection)
@@ -420,14 +547,20 @@ class Session(Handle):
         self, connection: HTTPConnection, response: HTTPResponse
     ) -> Generator[Output | Display | Execution, None, None]:
         """Yields what a run tells. Serves its calls of tools."""
-        calls = Calls(self._tools, self._ask)
+        calls = Calls(self._tools, self._answer_call if self._is_durable else self._ask)
         try:
             with self._node.guarding(connection):
                 for event in events(response):
                     kind = event["type"]
+                    if "cursor" in event:
+                        self._seen = counts(event["cursor"])
                     if kind == "tool_call":
+                        self._waiting.add(event["call_id"])
                         calls.start(event["call_id"], event["name"], event["arguments"])
+                    elif kind == "dropped":
+                        pass
                     elif kind == "tool_cancelled":
+                        self._waiting.discard(event["call_id"])
                         calls.cancel(event["call_id"])
                     elif kind == "display":
                         yield display_from_wire(event["display"])
@@ -450,62 +583,6 @@ class Session(Handle):
         yield Execution(last["execution"])
 
 
-class Files:
-    """The files of a session. Relative ones are in `/home/user`."""
-
-    def __init__(
-        self,
-        ask: Callable[[str, str, bytes], bytes],
-        find: Callable[[str, str], bytes | None],
-    ) -> None:
-        """Use `Session.files`."""
-        self._ask = ask
-        self._find = find
-
-    def put(self, path: str | os.PathLike[str], data: str | bytes | os.PathLike[str]) -> None:
-        """Writes a file, and makes its directory.
-
-        Args:
-            path: where the guest sees it.
-            data: a text, which is written as UTF-8; bytes; or the `Path` of a file of this machine,
-                which is copied.
-
-        Raises:
-            OSError: it cannot be written, such as `IsADirectoryError` or `PermissionError`; or the
-                file of this machine cannot be read.
-            TransferError: it is too large.
-            BusyError: code runs.
-        """
-        content = small(_session.contents(data))
-        with _session.files_of(os.fspath(path)):
-            self._ask("PUT", _file(path), content)
-
-    def get(self, path: str | os.PathLike[str]) -> bytes:
-        """Returns what the file `path` contains.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            OSError: it cannot be read, such as `IsADirectoryError`.
-            TransferError: it is larger than the limit `value`.
-            BusyError: code runs.
-        """
-        with _session.files_of(os.fspath(path)):
-            found = self._find("GET", _file(path))
-        if found is None:
-            raise _session.missing(os.fspath(path))
-        return found
-
-    def remove(self, path: str | os.PathLike[str]) -> bool:
-        """Removes the file or empty directory `path`. Returns whether there was one.
-
-        Raises:
-            OSError: it cannot be removed.
-            BusyError: code runs.
-        """
-        with _session.files_of(os.fspath(path)):
-            return self._find("DELETE", _file(path)) is not None
-
-
 def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, Any]:
     """Returns a run as `docs/reference/http-api.md` describes it."""
     job = dict(wire)
@@ -517,7 +594,3 @@ def _job(code: str, inputs: Inputs | None, wire: dict[str, Any]) -> dict[str, An
 
 def _variable(name: str) -> str:
     return f"/variables/{quote(text(name, 'name'), safe='')}"
-
-
-def _file(path: str | os.PathLike[str]) -> str:
-    return f"/files{quote(posixpath.join(_HOME, _session.guest_path(path)))}"

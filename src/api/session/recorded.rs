@@ -237,6 +237,13 @@ impl Session {
         Ok(())
     }
 
+    /// Returns the number of runs in the session's journal, with the one under way; 0 if it is not
+    /// recorded. A session that goes on in another process counts on.
+    #[must_use]
+    pub fn recorded_runs(&self) -> u64 {
+        self.shared.journal.as_ref().map_or(0, |journal| journal.runs())
+    }
+
     /// Records the session no longer. The journal ends here, and can still be resumed from here.
     pub fn end_recording(&mut self) {
         self.shared.end_recording();

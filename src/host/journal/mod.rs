@@ -22,6 +22,7 @@ mod trace;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
 
@@ -64,6 +65,8 @@ pub(crate) struct JournalHost {
     until: Until,
     /// Is told of what a session that is looked back at asks for and gets.
     tracer: Option<Tracer>,
+    /// The number of runs in the journal.
+    runs: AtomicU64,
 }
 
 struct State {
@@ -142,6 +145,7 @@ impl JournalHost {
         replay: Option<Replay>,
         appender: Option<Appender>,
     ) -> Self {
+        let runs = AtomicU64::new(replay.as_ref().map_or(0, Replay::runs));
         let state = State {
             mode,
             replay,
@@ -167,6 +171,7 @@ impl JournalHost {
             stopper: OnceLock::new(),
             until: Until::End,
             tracer: None,
+            runs,
         }
     }
 
@@ -202,7 +207,15 @@ impl JournalHost {
     /// Records a command that is about to begin.
     pub(crate) fn begin_command(&self, command: CommandRecord) -> Result<(), Error> {
         lock(&self.state).is_silent = false;
-        self.append(&Record::Command(command))
+        let is_run = command.kind == CommandKind::Run;
+        self.append(&Record::Command(command))?;
+        self.runs.fetch_add(u64::from(is_run), Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Returns the number of runs in the journal.
+    pub(crate) fn runs(&self) -> u64 {
+        self.runs.load(Ordering::SeqCst)
     }
 
     /// Records how the command has ended.

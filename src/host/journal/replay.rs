@@ -178,6 +178,11 @@ impl Replay {
         &self.begin
     }
 
+    /// Returns the number of runs in the journal.
+    pub(super) fn runs(&self) -> u64 {
+        self.runs
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

@@ -4,6 +4,7 @@ mod admission;
 mod audit;
 mod description;
 mod discretion;
+mod durable;
 mod operations;
 mod sessions;
 mod unknown_keys;

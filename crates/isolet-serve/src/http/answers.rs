@@ -22,8 +22,13 @@ fn gap(dropped: usize) -> String {
 
 /// Shortens an execution to the maximum length of an answer.
 pub(super) fn fit(node: &Node, session: &SessionLease, execution: Execution) -> Execution {
+    fit_for(node, session.session().max_value(), execution)
+}
+
+/// As [`fit`], for a session whose values have this maximum size.
+pub(super) fn fit_for(node: &Node, max_value: u64, execution: Execution) -> Execution {
     let most = node.max_answer();
-    fit_within(execution, most.min(session.session().max_value()), most)
+    fit_within(execution, most.min(max_value), most)
 }
 
 fn fit_within(mut execution: Execution, most_of_value: u64, most: u64) -> Execution {

@@ -39,6 +39,7 @@ fn entry(tenant: &str, session: &str, record: &AuditRecord<'_>) -> Value {
         // An access has its own time.
         AuditRecord::Access(event) => line(event),
         AuditRecord::Created => json!({"time": time, "event": "created"}),
+        AuditRecord::Restored => json!({"time": time, "event": "restored"}),
         AuditRecord::Ran(status) => json!({"time": time, "event": "ran", "status": status}),
         AuditRecord::Ended(reason) => json!({"time": time, "event": "ended", "reason": reason}),
         AuditRecord::Dropped(events) => json!({"time": time, "event": "dropped", "events": events}),

@@ -57,7 +57,7 @@ use utoipa_axum::router::OpenApiRouter;
 use self::audit_log::AuditLog;
 use self::problem::Problem;
 use isolet_service::core::Engines;
-use isolet_service::node::{Config, Node, Observers, Settings, within};
+use isolet_service::node::{Config, JournalSettings, Node, Observers, Settings, within};
 use isolet_support::http_server::{self, Limits, Listener};
 use isolet_support::journal::Journal;
 use isolet_support::socket::{Address, LOOPBACK, bind_unix};
@@ -79,6 +79,8 @@ pub struct NodeOptions {
     pub config: Option<PathBuf>,
     /// The node's name, which is a part of its sessions' ids.
     pub name: String,
+    /// The directory of durable sessions, which overrides the file's.
+    pub journals: Option<PathBuf>,
     /// The maximum number of sessions, which overrides the file's.
     pub max_sessions: Option<usize>,
     /// Set if the process ends with its parent.
@@ -103,6 +105,12 @@ pub fn serve(
     if let Some(most) = options.max_sessions {
         ensure!(most > 0, "`--max-sessions` is 0, and has to be 1 or more");
         settings.max_sessions = most;
+    }
+    if let Some(directory) = &options.journals {
+        match &mut settings.journals {
+            Some(journals) => journals.directory.clone_from(directory),
+            journals => *journals = Some(JournalSettings::at(directory.clone())),
+        }
     }
     if let Address::Tcp(tcp) = address {
         ensure!(
@@ -162,6 +170,10 @@ fn check_own_files(settings: &Settings, options: &NodeOptions) -> Result<()> {
     let own = [
         ("the node's configuration", options.config.as_deref()),
         ("the node's `audit_log`", settings.audit_log.as_deref()),
+        (
+            "the node's directory of journals",
+            settings.journals.as_ref().map(|journals| &*journals.directory),
+        ),
         ("the node's `[store]`", settings.store.as_ref().map(|store| &*store.directory)),
     ];
     let authorities =
@@ -186,6 +198,7 @@ async fn listen(
         anyhow!("the node cannot start a session: {}", problem.text())
     })?;
     node.has_clients();
+    node.restore().map_err(|error| anyhow!(error))?;
     let router = router(Arc::clone(&node));
     tokio::spawn(Arc::clone(&node).keep_time());
     // Before the address is printed, because a reader may send a signal at once.

@@ -114,6 +114,10 @@ pub(super) struct Session {
     #[serde(skip_serializing_if = "Not::not")]
     #[schema(required = false)]
     pub(super) is_paused: bool,
+    /// `true` if it outlives the node's process.
+    #[serde(skip_serializing_if = "Not::not")]
+    #[schema(required = false)]
+    pub(super) durable: bool,
     /// The metadata of its creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -122,12 +126,14 @@ pub(super) struct Session {
 
 impl From<Listed> for Session {
     fn from(session: Listed) -> Self {
-        let Listed { id, created, left, is_paused, memory_bytes: _, metadata } = session;
+        let Listed { id, created, left, is_paused, is_durable, memory_bytes: _, metadata } =
+            session;
         Self {
             id,
             created_at: since_1970(created),
             ttl: left.as_secs_f64(),
             is_paused,
+            durable: is_durable,
             metadata: Some(metadata).filter(|Plain(metadata)| !metadata.is_none()),
         }
     }
@@ -188,6 +194,13 @@ pub(super) struct VariableValue {
 #[derive(Serialize, ToSchema)]
 pub(super) struct Variables {
     pub(super) variables: Vec<Variable>,
+}
+
+/// A run of a durable session that is under way.
+#[derive(Serialize, ToSchema)]
+pub(super) struct RunUnderWay {
+    /// Its number in its session.
+    pub(super) run: u64,
 }
 
 /// How full a node is.

@@ -39,6 +39,15 @@ pub(super) struct CallPath {
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
+pub(super) struct RunPath {
+    /// The session's id.
+    pub(super) id: String,
+    /// The number of the run in its session.
+    pub(super) run: u64,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub(super) struct SnapshotPath {
     /// The snapshot's id.
     pub(super) id: String,

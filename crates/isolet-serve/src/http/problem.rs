@@ -145,6 +145,11 @@ impl From<Refusal> for Problem {
             Refusal::Paused => Self::paused("the session is paused")
                 .with_hint("`POST /v1/sessions/ID/resume` has it go on"),
             Refusal::NoContext(id) => Self::nothing(format!("there is no context `{id}`")),
+            Refusal::NoRun(detail) => Self::nothing(detail),
+            Refusal::Restoring => {
+                let detail = "the node was started again, and is restoring the session";
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "restoring", detail).retried()
+            }
             Refusal::NoSnapshot(id) => Self::nothing(format!("there is no snapshot `{id}`")),
             Refusal::Full(limit) => {
                 let detail = format!("the node is full: limit {limit} sessions");

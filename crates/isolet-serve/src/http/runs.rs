@@ -5,36 +5,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use isolet::{Stream, Syntax, ToolError, Value};
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::answers::fit;
+use super::answers::{fit, fit_for};
 use super::body::{ApiResponse, JsonBody, PathParam, line, variables};
 use super::openapi::{self, Refusals};
-use super::paths::{CallPath, SessionPath};
+use super::paths::{CallPath, RunPath, SessionPath};
 use super::problem::Problem;
 use super::sessions::SessionRequest;
 use crate::http::credentials::Credentials;
 use isolet_service::core::{Answer, Display, Execution, Input, Plain, Policy, Run, RunOptions};
-use isolet_service::node::{Event, NewSession, Node, SessionLease, StreamItem, Streamed, Tenant};
+use isolet_service::node::{
+    Cursor, DurableRun, Event, NewSession, Node, Reader, RunEnd, SessionLease, StreamItem,
+    Streamed, Tenant, Told,
+};
 use isolet_support::http_server::Patient;
 
 /// The media type of events: an object of JSON on each line.
 pub(super) const EVENTS: &str = "application/x-ndjson";
+
+/// The header with the number of a durable session's run.
+const RUN: HeaderName = HeaderName::from_static("isolet-run");
 
 type Served = State<Arc<Node>>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Node>> {
     OpenApiRouter::new()
         .routes(routes!(run_code))
+        .routes(routes!(get_run))
         .routes(routes!(answer_tool_call))
         .routes(routes!(run_code_once))
 }
@@ -160,6 +167,7 @@ impl RunRequest {
             status = 200,
             description = "The execution, or its events as they occur",
             content((openapi::Execution), (String = "application/x-ndjson")),
+            headers(("Isolet-Run" = u64, description = "The run's number in a durable session")),
         ),
         Refusals,
     ),
@@ -172,8 +180,18 @@ async fn run_code(
     JsonBody(request): JsonBody<RunRequest>,
 ) -> Result<Response, Problem> {
     let session = node.find(&credentials, &id)?;
-    let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    if !accepted.contains(EVENTS) {
+    let is_streamed = accepts_events(&headers);
+    if session.session().is_durable() {
+        let run = request.new_run(true)?;
+        let same = node.find(&credentials, &id)?;
+        let run = node.start_run(session, run).await?;
+        return if is_streamed {
+            Ok(streamed(node, &same, run.read(Cursor::default())))
+        } else {
+            ended(&node, &same, &run, run.ended().await)
+        };
+    }
+    if !is_streamed {
         let execution = node.run(&session, request.new_run(false)?).await?;
         let execution = fit(&node, &session, execution);
         return Ok(ApiResponse(StatusCode::OK, execution).into_response());
@@ -186,6 +204,121 @@ async fn run_code(
     // The guest waits for a client that does not read.
     response.extensions_mut().insert(Patient);
     Ok(response)
+}
+
+/// Returns `true` if a client asks for events.
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains(EVENTS))
+}
+
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "it describes the query")]
+struct After {
+    /// The `cursor` of the last line that the client has seen.
+    after: Option<String>,
+}
+
+/// Reads the cursor of a query; without one, all events are unseen.
+fn after(query: Option<&str>) -> Result<Cursor, Problem> {
+    let mut after = Cursor::default();
+    for (name, value) in url::form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+        if name != "after" {
+            return Err(Problem::unreadable(format!(
+                "there is no parameter `{name}`, but `after`"
+            )));
+        }
+        after = value.parse()?;
+    }
+    Ok(after)
+}
+
+/// Returns the last run of a durable session: its execution, or its events.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}/runs/{run}",
+    params(RunPath, After),
+    responses(
+        (
+            status = 200,
+            description = "The execution, or the events after the cursor, as they occur",
+            content((openapi::Execution), (String = "application/x-ndjson")),
+            headers(("Isolet-Run" = u64, description = "The run's number")),
+        ),
+        (status = 202, description = "The run is under way", body = openapi::RunUnderWay),
+        Refusals,
+    ),
+)]
+async fn get_run(
+    State(node): Served,
+    credentials: Credentials,
+    PathParam(RunPath { id, run }): PathParam<RunPath>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let session = node.find_restored(&credentials, &id).await?;
+    let run = node.last_run(&session, run)?;
+    if accepts_events(&headers) {
+        return Ok(streamed(node, &session, run.read(after(query.as_deref())?)));
+    }
+    if let Ok(end) = tokio::time::timeout(node.queue_time(), run.ended()).await {
+        return ended(&node, &session, &run, end);
+    }
+    let answer = openapi::RunUnderWay { run: run.number() };
+    Ok(numbered(run.number(), ApiResponse(StatusCode::ACCEPTED, answer).into_response()))
+}
+
+/// Answers with the execution of a durable run.
+fn ended(
+    node: &Node,
+    session: &SessionLease,
+    run: &DurableRun,
+    end: RunEnd,
+) -> Result<Response, Problem> {
+    let execution = fit(node, session, end.execution()?);
+    Ok(numbered(run.number(), ApiResponse(StatusCode::OK, execution).into_response()))
+}
+
+fn numbered(run: u64, mut response: Response) -> Response {
+    response.headers_mut().insert(RUN, HeaderValue::from(run));
+    response
+}
+
+/// Answers with the events of a durable run that a reader has not seen.
+fn streamed(node: Arc<Node>, session: &SessionLease, reader: Reader) -> Response {
+    let (run, max_value) = (reader.number(), session.session().max_value());
+    let lines = stream::unfold((node, reader), move |(node, mut reader)| async move {
+        let (told, cursor) = reader.next().await?;
+        let event = match told {
+            Told::Event(event) => EventMessage::from(event),
+            Told::Dropped => EventMessage::Dropped,
+            Told::End(end) => match end.execution() {
+                Ok(execution) => {
+                    let execution = fit_for(&node, max_value, execution);
+                    EventMessage::End { execution: Box::new(execution) }
+                }
+                Err(refusal) => EventMessage::Error { problem: Problem::from(refusal).to_body() },
+            },
+        };
+        let line = line(DurableLine { run, cursor: cursor.to_string(), event });
+        Some((Ok::<_, Infallible>(Bytes::from(line)), (node, reader)))
+    });
+    let mut response = Response::new(Body::from_stream(lines));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
+    // The client may take its time: the run does not wait for it.
+    response.extensions_mut().insert(Patient);
+    numbered(run, response)
+}
+
+/// A line of a durable run.
+#[derive(Serialize)]
+struct DurableLine {
+    #[serde(flatten)]
+    event: EventMessage,
+    run: u64,
+    /// What a client has seen with this line.
+    cursor: String,
 }
 
 /// The lines of a streamed run. The last one has the result.
@@ -212,13 +345,31 @@ fn lines(
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum EventMessage {
-    Stdout { text: String },
-    Stderr { text: String },
-    Display { display: Display },
-    ToolCall { call_id: u64, name: String, arguments: Plain },
-    ToolCancelled { call_id: u64 },
-    End { execution: Box<Execution> },
-    Error { problem: openapi::Problem },
+    Stdout {
+        text: String,
+    },
+    Stderr {
+        text: String,
+    },
+    Display {
+        display: Display,
+    },
+    ToolCall {
+        call_id: u64,
+        name: String,
+        arguments: Plain,
+    },
+    ToolCancelled {
+        call_id: u64,
+    },
+    /// Events of a durable run that are not kept any more, up to the cursor.
+    Dropped,
+    End {
+        execution: Box<Execution>,
+    },
+    Error {
+        problem: openapi::Problem,
+    },
 }
 
 impl From<Event> for EventMessage {
@@ -297,7 +448,7 @@ async fn answer_tool_call(
     JsonBody(ToolResult { value, error }): JsonBody<ToolResult>,
 ) -> Result<StatusCode, Problem> {
     let session = node.find(&credentials, &id)?;
-    if node.answer(&session, call, answer_of(value, error)) {
+    if node.answer_call(&session, call, answer_of(value, error))? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Problem::nothing(format!("nobody waits for an answer to the call {call}")))

@@ -61,6 +61,9 @@ pub(super) struct SessionRequest {
     metadata: Value,
     /// The snapshot to start from.
     snapshot: Option<String>,
+    /// Whether it outlives the node's process: the node goes on with it, and with its run, when it
+    /// is started again.
+    durable: bool,
 }
 
 impl SessionRequest {
@@ -70,7 +73,7 @@ impl SessionRequest {
     }
 
     pub(super) fn new_session(self) -> Result<NewSession, Problem> {
-        let Self { policy, inputs, ttl, metadata, snapshot } = self;
+        let Self { policy, inputs, ttl, metadata, snapshot, durable } = self;
         let policy = match policy {
             Value::None => Value::Dict(Vec::new()),
             Value::Dict(items) => Value::Dict(items),
@@ -84,7 +87,7 @@ impl SessionRequest {
         check_size("policy", &policy, MAX_POLICY_BYTES)?;
         check_size("metadata", &metadata, MAX_METADATA_BYTES)?;
         let (policy, inputs) = (Policy::read(policy.0)?, variables(inputs)?);
-        Ok(NewSession { policy, inputs, ttl, metadata, snapshot, ..NewSession::default() })
+        Ok(NewSession { policy, inputs, ttl, metadata, snapshot, durable, ..NewSession::default() })
     }
 }
 
@@ -226,7 +229,7 @@ async fn reset_session(
     JsonBody(NoFields {}): JsonBody<NoFields>,
 ) -> Result<ApiResponse<openapi::Session>, Problem> {
     let session = node.find(&credentials, &id)?;
-    node.carry_out(&session, |reply| Command::Reset { reply }).await?;
+    node.reset(&session).await?;
     Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
 }
 

@@ -108,7 +108,8 @@ async fn create(
     };
     let session = made.map_err(|problem| (id.clone(), problem))?;
     let openapi::NewSession { session: its, token, node } = created(node, session.used());
-    let openapi::Session { id: own, created_at, ttl, is_paused, metadata } = its;
+    // It ends with the socket, so it is not durable.
+    let openapi::Session { id: own, created_at, ttl, is_paused, durable: _, metadata } = its;
     let answer =
         Answer::Session { session: own, created_at, ttl, is_paused, metadata, token, node };
     Ok((session, WithId { what: answer, id: id.map(Plain) }))
@@ -218,7 +219,7 @@ impl Work {
                 Done::Variables(node.carry_out(session, list).await?)
             }
             Self::Reset => {
-                node.carry_out(session, |reply| Command::Reset { reply }).await?;
+                node.reset(session).await?;
                 Done::Nothing
             }
         })

@@ -83,6 +83,11 @@ impl JournalEntry {
         if journal.is_none() { Ok(None) } else { Self::read(journal).map(Some) }
     }
 
+    /// A journal in this file, of at most so many bytes.
+    pub(crate) fn at(path: String, max_bytes: u64) -> Self {
+        Self { path, sync: SyncEntry::Never, max_bytes: Some(max_bytes) }
+    }
+
     /// Converts to the library's type.
     pub(crate) fn journal(self) -> Journal {
         let journal = Journal::at(self.path).sync(match self.sync {

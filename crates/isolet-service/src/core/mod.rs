@@ -76,7 +76,7 @@ pub trait Listener: Send + Sync + 'static {
 
 /// A call of a tool of the client.
 pub struct ToolCall<'a> {
-    /// Its number on the wires, unique in the service.
+    /// Its number on the wires, unique in the service, or in the session if its owner keeps those.
     pub number: u64,
     /// Its number in its session, which it keeps when it is made again.
     pub id: u64,
@@ -94,6 +94,10 @@ pub trait Owner: Send + Sync + 'static {
     fn may_access(&self) -> Result<(), String>;
     /// Returns the listener for tool calls outside of runs.
     fn listener(&self) -> Option<Arc<dyn Listener>>;
+    /// Returns `true` if a call of a tool has the number on the wires that it has in its session.
+    fn keeps_call_ids(&self) -> bool {
+        false
+    }
 }
 
 /// The work of a request. It may take as long as a guest's code.

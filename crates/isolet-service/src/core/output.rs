@@ -103,10 +103,11 @@ impl Pending {
         } else {
             bytes.extend_from_slice(&piece);
         }
-        let end = match std::str::from_utf8(&bytes) {
-            Err(error) if error.error_len().is_none() => error.valid_up_to(),
-            _ => bytes.len(),
-        };
+        // What is invalid before does not matter: the text is the same however it comes in pieces.
+        let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+        let is_incomplete =
+            std::str::from_utf8(last).is_err_and(|error| error.error_len().is_none());
+        let end = bytes.len() - if is_incomplete { last.len() } else { 0 };
         *rest = bytes.split_off(end);
         String::from_utf8(bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

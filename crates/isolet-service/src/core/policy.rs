@@ -167,6 +167,26 @@ impl Policy {
         Self { checkpoint: Some(false), ..self }
     }
 
+    /// Has sessions go on from their journals: they end with their interpreter, cannot be forked,
+    /// and a call that waits for the client when the process ends is made again.
+    #[must_use]
+    pub(crate) fn durable(mut self) -> Self {
+        self.tools.iter_mut().flatten().for_each(ToolEntry::make_idempotent);
+        Self { forkable: None, ..self.ended_with_interpreter() }
+    }
+
+    /// Returns the maximum size of the output and the displays of a run, in bytes.
+    pub(crate) fn output_bytes(&self) -> u64 {
+        let LimitsEntry { stdout_bytes, stderr_bytes, display_bytes, .. } = LimitsEntry::of_node();
+        let own = &self.limits;
+        let parts = [
+            own.stdout_bytes.or(stdout_bytes),
+            own.stderr_bytes.or(stderr_bytes),
+            own.display_bytes.or(display_bytes),
+        ];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+
     /// Returns the memory limit of a session, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         self.limits.memory_bytes.unwrap_or(Limits::default().memory_bytes())

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +39,8 @@ pub struct SessionEntry {
     /// The listener of the current or last run.
     listener: Mutex<Option<Arc<dyn Listener>>>,
     output: Arc<Collector>,
+    /// The number of runs in the session's journal.
+    recorded_runs: AtomicU64,
 }
 
 #[derive(Default)]
@@ -82,6 +84,7 @@ impl SessionEntry {
             handles: Mutex::default(),
             listener: Mutex::default(),
             output: Collector::new(),
+            recorded_runs: AtomicU64::new(0),
         }
     }
 
@@ -103,6 +106,11 @@ impl SessionEntry {
     /// Returns the listener of the run, or the owner's listener outside of runs.
     pub(crate) fn listener(&self) -> Option<Arc<dyn Listener>> {
         lock(&self.listener).clone().or_else(|| self.owner.listener())
+    }
+
+    /// Returns the number of runs in the session's journal, when it last had done something.
+    pub(crate) fn recorded_runs(&self) -> u64 {
+        self.recorded_runs.load(Ordering::SeqCst)
     }
 
     pub(crate) fn output(&self) -> &Collector {
@@ -130,6 +138,9 @@ impl SessionEntry {
         let mut session = self.session.lock().await;
         while let Some((running, command)) = self.begin_next() {
             let answering = self.carry_out(&service, &mut session, running, command).await;
+            if let Some(session) = session.as_ref() {
+                self.recorded_runs.store(session.recorded_runs(), Ordering::SeqCst);
+            }
             // First, because the client may send its next command as soon as it has the answer.
             self.end_of_run();
             answering();

@@ -52,6 +52,8 @@ pub enum Reason {
     Expired,
     /// It ended for this reason.
     Ended(String),
+    /// The process ends, and another one goes on with it.
+    Left,
 }
 
 impl fmt::Display for Reason {
@@ -66,6 +68,7 @@ impl fmt::Display for Reason {
                  not used for longest"
             ),
             Self::Ended(reason) => f.write_str(reason),
+            Self::Left => f.write_str("the process ended, and the next one goes on with it"),
         }
     }
 }

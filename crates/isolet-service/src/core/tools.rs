@@ -142,6 +142,11 @@ impl ToolEntry {
             .map_err(|error| Failure::config(format!("the tools are invalid: {error}")))
     }
 
+    /// Has a call be made again that was under way when the process ended.
+    pub(crate) fn make_idempotent(&mut self) {
+        self.idempotent = true;
+    }
+
     /// Converts to the library's type. `handler` returns the function of a tool.
     pub(crate) fn tool(self, handler: &dyn Fn(&str) -> ToolHandler) -> Result<Tool, Failure> {
         let mut spec = ToolSpec::new(&self.name).doc(self.doc);

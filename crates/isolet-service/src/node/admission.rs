@@ -11,7 +11,8 @@ impl Node {
     /// # Errors
     ///
     /// Fails with [`Refusal::Gone`] if the token proves that the session existed and it has ended,
-    /// and with [`Refusal::Key`] otherwise.
+    /// with [`Refusal::Draining`] if it goes on when the node is started again, and with
+    /// [`Refusal::Key`] otherwise.
     pub fn authenticate(
         &self,
         who: &Credentials,
@@ -23,7 +24,11 @@ impl Node {
         let by_token = about.map(|id| self.find(who, id));
         self.counted(match by_token {
             Some(Ok(used)) => Ok(Arc::clone(&used.session().tenant)),
-            Some(Err(gone @ Refusal::Gone(_))) => Err(gone),
+            Some(Err(left @ (Refusal::Gone(_) | Refusal::Draining))) => Err(left),
+            // The token proves that it is the client's.
+            Some(Err(restoring @ Refusal::Restoring)) => {
+                about.and_then(|id| self.restoring_tenant(id)).ok_or(restoring)
+            }
             _ => Err(Refusal::Key),
         })
     }

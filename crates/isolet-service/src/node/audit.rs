@@ -19,6 +19,8 @@ const DAY: Duration = Duration::from_hours(24);
 /// An entry of the audit log about a session.
 pub enum AuditRecord<'a> {
     Created,
+    /// The node was started again, and goes on with the session.
+    Restored,
     /// An access was allowed or denied.
     Access(&'a AuditEvent),
     /// A run ended, with this outcome.
@@ -168,11 +170,13 @@ pub(crate) struct AuditOwner {
     audit: Arc<Audit>,
     tenant: String,
     id: String,
+    is_durable: bool,
 }
 
 impl AuditOwner {
-    pub(crate) fn new(audit: &Arc<Audit>, tenant: &str, id: &str) -> Self {
-        Self { audit: Arc::clone(audit), tenant: tenant.to_owned(), id: id.to_owned() }
+    pub(crate) fn new(audit: &Arc<Audit>, tenant: &str, id: &str, is_durable: bool) -> Self {
+        let (tenant, id) = (tenant.to_owned(), id.to_owned());
+        Self { audit: Arc::clone(audit), tenant, id, is_durable }
     }
 }
 
@@ -190,6 +194,11 @@ impl Owner for AuditOwner {
 
     fn may_access(&self) -> Result<(), String> {
         self.audit.check_access(&self.tenant)
+    }
+
+    /// A call that another process has asked is answered under its number.
+    fn keeps_call_ids(&self) -> bool {
+        self.is_durable
     }
 
     fn listener(&self) -> Option<Arc<dyn Listener>> {

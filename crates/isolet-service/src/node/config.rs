@@ -65,6 +65,8 @@ pub struct Config {
     audit_outage: Outage,
     /// The store of paused sessions and snapshots.
     store: Option<StoreEntry>,
+    /// Where durable sessions are recorded.
+    journals: Option<JournalsEntry>,
     /// The policy of all sessions.
     policy: Policy,
     /// What clients may ask for in addition.
@@ -90,6 +92,7 @@ impl Default for Config {
             audit_log: None,
             audit_outage: Outage::Refuse,
             store: None,
+            journals: None,
             policy: Policy::default(),
             ceiling: Ceiling::default(),
             tenants: BTreeMap::new(),
@@ -109,6 +112,7 @@ pub struct Settings {
     pub audit_log: Option<PathBuf>,
     pub audit_outage: Outage,
     pub store: Option<StoreSettings>,
+    pub journals: Option<JournalSettings>,
     pub max_runs: usize,
     pub max_queue: usize,
     pub queue_time: Duration,
@@ -133,6 +137,19 @@ struct StoreEntry {
     ttl: f64,
 }
 
+/// The directory of durable sessions, as the configuration file describes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JournalsEntry {
+    directory: PathBuf,
+    /// The maximum size of all journals, in bytes.
+    #[serde(default = "JournalSettings::default_size")]
+    size: u64,
+    /// The maximum size of the journal of a session, in bytes.
+    #[serde(default = "JournalSettings::default_session_size")]
+    session_size: u64,
+}
+
 fn one_gibibyte() -> u64 {
     1 << 30
 }
@@ -148,11 +165,39 @@ pub struct StoreSettings {
     pub ttl: Duration,
 }
 
+/// The directory of durable sessions, and its limits.
+pub struct JournalSettings {
+    pub directory: PathBuf,
+    /// The maximum size of all journals, in bytes.
+    pub size: u64,
+    /// The maximum size of the journal of a session, in bytes.
+    pub session_size: u64,
+}
+
+impl JournalSettings {
+    /// A directory with the default limits.
+    pub fn at(directory: PathBuf) -> Self {
+        let (size, session_size) = (Self::default_size(), Self::default_session_size());
+        Self { directory, size, session_size }
+    }
+
+    /// 4 GiB: 64 sessions.
+    fn default_size() -> u64 {
+        4 << 30
+    }
+
+    /// 64 MiB.
+    fn default_session_size() -> u64 {
+        64 << 20
+    }
+}
+
 impl Settings {
     /// Returns the paths that the operator has configured.
     pub(crate) fn own_paths(&self) -> Vec<PathBuf> {
         let store = self.store.as_ref().map(|store| &store.directory);
-        let own = [self.file.as_ref(), self.audit_log.as_ref(), store];
+        let journals = self.journals.as_ref().map(|journals| &journals.directory);
+        let own = [self.file.as_ref(), self.audit_log.as_ref(), store, journals];
         own.into_iter().flatten().chain(self.policy.host_paths()).cloned().collect()
     }
 }
@@ -220,6 +265,15 @@ impl Config {
                 Some(StoreEntry { directory, size, ttl }) => {
                     let ttl = seconds("store.ttl", ttl)?;
                     Some(StoreSettings { directory, size, ttl })
+                }
+                None => None,
+            },
+            journals: match self.journals {
+                Some(JournalsEntry { session_size: 0, .. }) => {
+                    return Err("`journals.session_size` is 0, and has to be 1 or more".to_owned());
+                }
+                Some(JournalsEntry { directory, size, session_size }) => {
+                    Some(JournalSettings { directory, size, session_size })
                 }
                 None => None,
             },

@@ -67,6 +67,13 @@ impl Discretion {
         }
     }
 
+    /// Tells the operator something that concerns no request.
+    pub(crate) fn report(&self, text: &str) {
+        if let Some(operator) = &self.operator {
+            operator(text);
+        }
+    }
+
     fn tell(&self, message: &str, hint: Option<&str>) {
         if let Some(operator) = &self.operator {
             let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();

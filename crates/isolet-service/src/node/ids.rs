@@ -42,6 +42,13 @@ impl Ids {
     ///
     /// Fails if the name cannot be a part of ids, or there is no randomness.
     pub(super) fn new(node: &str) -> Result<Self, String> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(|error| error.to_string())?;
+        Self::with_secret(node, secret)
+    }
+
+    /// As [`new`](Self::new), with the secret of tokens.
+    pub(super) fn with_secret(node: &str, secret: [u8; 32]) -> Result<Self, String> {
         let is_plain = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
         let is_good = !node.is_empty()
             && node.len() <= MAX_NODE_CHARS
@@ -54,8 +61,6 @@ impl Ids {
                  inner hyphens"
             ));
         }
-        let mut secret = [0; 32];
-        getrandom::fill(&mut secret).map_err(|error| error.to_string())?;
         let start = random(START_CHARS).map_err(|error| error.to_string())?;
         Ok(Self { node: node.to_owned(), start, secret })
     }

@@ -232,9 +232,11 @@ fn gate(refusal: &Refusal) -> Option<&'static str> {
         Refusal::Draining => Some("draining"),
         Refusal::Unknown
         | Refusal::Gone(_)
+        | Refusal::Restoring
         | Refusal::Paused
         | Refusal::NoContext(_)
         | Refusal::NoSnapshot(_)
+        | Refusal::NoRun(_)
         | Refusal::Unreadable(_)
         | Refusal::Failure(_) => None,
     }

@@ -10,11 +10,14 @@ mod commands;
 mod config;
 mod contexts;
 mod discretion;
+mod durable;
+mod ending;
 mod events;
 mod guest;
 mod idempotency;
 mod ids;
 mod in_flight;
+mod journals;
 mod memory;
 mod metrics;
 mod named;
@@ -22,7 +25,9 @@ mod on_drop;
 mod open_requests;
 mod packages;
 mod pausing;
+mod restoring;
 mod run_gate;
+mod run_log;
 mod runs;
 mod saved;
 mod session;
@@ -39,7 +44,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use opentelemetry::global::BoxedTracer;
 use tokio::sync::oneshot;
 
@@ -48,9 +52,11 @@ use self::discretion::Discretion;
 use self::idempotency::IdempotencyCache;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
+use self::journals::Journals;
 use self::named::NamedSessions;
 use self::on_drop::OnDrop;
 use self::open_requests::OpenRequests;
+use self::restoring::Restorations;
 use self::run_gate::{QueueIsFull, RunGate};
 use self::saved::Snapshots;
 use self::session::listed;
@@ -66,7 +72,7 @@ use isolet::internals::lock;
 pub use self::audit::{AuditRecord, Outage, Sink, over_quota};
 pub use self::ceiling::{ImplicitGrants, MOST_SECONDS};
 pub use self::commands::{CommandEnd, CommandEvent, CommandLine, RunningCommand};
-pub use self::config::{Config, Settings};
+pub use self::config::{Config, JournalSettings, Settings};
 pub use self::contexts::{Context, HOME};
 pub use self::discretion::Operator;
 pub use self::events::Event;
@@ -75,6 +81,7 @@ pub use self::in_flight::{Charge, with_results};
 pub use self::memory::Memory;
 pub use self::metrics::Metrics;
 pub use self::open_requests::RequestPermit;
+pub use self::run_log::{Cursor, DurableRun, Reader, RunEnd, Told};
 pub use self::runs::Streamed;
 pub use self::saved::Snapshot;
 pub use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
@@ -88,9 +95,6 @@ const ROUND: Duration = Duration::from_secs(1);
 /// Why the sessions of a removed tenant end.
 const REMOVED: &str = "its tenant was removed";
 
-/// The minimum time for sending answers during a shutdown.
-const FAREWELL: Duration = Duration::from_secs(1);
-
 /// Why a node refuses a request.
 #[derive(Debug)]
 pub enum Refusal {
@@ -100,10 +104,14 @@ pub enum Refusal {
     Unknown,
     /// The session has ended, for this reason.
     Gone(String),
+    /// The session is being restored: the node was started again.
+    Restoring,
     /// The session is paused.
     Paused,
     /// The session has no context of this name.
     NoContext(String),
+    /// The session has no such run, for this reason.
+    NoRun(String),
     /// The tenant has no snapshot of this id.
     NoSnapshot(String),
     /// The node has the maximum number of sessions.
@@ -211,6 +219,8 @@ pub struct Node {
     named: NamedSessions,
     store: Option<Arc<Store>>,
     snapshots: Snapshots,
+    journals: Option<Arc<Journals>>,
+    restorations: Restorations,
     sockets: Sockets,
     in_flight: Arc<InFlight>,
     open_requests: Arc<OpenRequests>,
@@ -242,7 +252,12 @@ impl Node {
             std::mem::replace(&mut settings.tenants, tenants::Tenants::Keys(HashMap::new()));
         audit.set_quotas(tenants.audit_quotas().into_iter());
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let ids = Ids::new(name)?;
+        let journals = settings.journals.take();
+        let journals = journals.map(|journals| Journals::open(journals, name)).transpose()?;
+        let (journals, ids) = match journals {
+            Some((journals, secret)) => (Some(journals), Ids::with_secret(name, secret)?),
+            None => (None, Ids::new(name)?),
+        };
         let store = settings.store.take().map(|store| Store::open(store, &ids)).transpose()?;
         Ok(Arc::new(Self {
             ids,
@@ -261,6 +276,8 @@ impl Node {
             named: NamedSessions::default(),
             store: store.map(Arc::new),
             snapshots: Snapshots::default(),
+            journals,
+            restorations: Restorations::default(),
             sockets: Sockets::new(),
             audit,
             metrics,
@@ -292,6 +309,7 @@ impl Node {
         *self.tenants.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&tenants);
         let is_gone = |name: &str| tenants.named(name).is_none();
         self.snapshots.forget_of(is_gone);
+        self.restorations.forget(is_gone);
         for session in self.table.those(|session| is_gone(&session.tenant.name)) {
             let ended = self.take(&session, "closed", Reason::Ended(REMOVED.to_owned()));
             if let Some(ended) = ended {
@@ -362,10 +380,10 @@ impl Node {
         if origin == Origin::Elsewhere {
             return Err(Refusal::Unknown);
         }
-        if origin == Origin::Earlier {
-            return Err(Refusal::Gone("the node was started anew since then".to_owned()));
-        }
         let is_known = who.token.as_deref().is_some_and(|token| self.ids.is_token(id, token));
+        if origin == Origin::Earlier {
+            self.find_earlier(who, id, is_known)?;
+        }
         if is_known {
             // The token proves that the session existed.
             let ended = || Refusal::Gone("it has ended".to_owned());
@@ -393,7 +411,11 @@ impl Node {
 
     /// Sets a session's deadline to this many seconds from now.
     pub fn renew(&self, session: &SessionLease, ttl: Option<f64>) -> Result<(), Refusal> {
-        *lock(&session.session().deadline) = self.deadline(ttl)?;
+        let deadline = self.deadline(ttl)?;
+        if let Some(durable) = &session.session().durable {
+            durable.renew(deadline).map_err(|failure| self.discretion.failure(&failure))?;
+        }
+        *lock(&session.session().deadline) = deadline;
         Ok(())
     }
 
@@ -459,6 +481,9 @@ impl Node {
     ) -> Option<Arc<NodeSession>> {
         let (tenant, text) = (&session.session().tenant.name, reason.to_string());
         let ended = self.table.remove(tenant, session.handle(), reason)?;
+        if let Some(durable) = &ended.durable {
+            durable.remove();
+        }
         self.metrics.ended(kind);
         self.audit.write(tenant, session.handle(), &AuditRecord::Ended(&text));
         Some(ended)
@@ -478,7 +503,8 @@ impl Node {
             tokio::time::sleep(ROUND).await;
             self.audit.keep_up();
             for idle in self.table.idle() {
-                if idle.session().is_paused() {
+                // A durable session waits for its client until its time is over.
+                if idle.session().is_paused() || idle.session().is_durable() {
                     continue;
                 }
                 if idle.session().pauses_at_end {
@@ -497,6 +523,7 @@ impl Node {
                 }
             }
             self.snapshots.forget_old();
+            self.restorations.forget_old();
             self.named.forget_gone(|id| self.table.has(id));
             self.idempotency.forget(|id| !self.table.has(id));
         }
@@ -521,31 +548,6 @@ impl Node {
 
     pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
-    }
-
-    /// Shuts down: refuses new sessions, waits for runs, interrupts those that take too long, and
-    /// ends all sessions.
-    ///
-    /// Returns the deadline for sending answers.
-    pub async fn drain(&self) -> Instant {
-        self.is_draining.store(true, Ordering::Relaxed);
-        let deadline = Instant::now() + self.settings.drain;
-        while self.runs.load() != (0, 0) && Instant::now() < deadline {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        let reason = || Reason::Ended("the node has ended".to_owned());
-        let take = |session: &SessionLease| self.take(session, "closed", reason());
-        let ended: Vec<_> = self.table.all().iter().filter_map(take).collect();
-        // Idle sessions close in order; busy ones are killed.
-        let ends = join_all(ended.iter().map(|session| self.vacate(session)));
-        let _ = tokio::time::timeout_at(deadline.max(Instant::now() + FAREWELL).into(), ends).await;
-        self.service.end();
-        self.sockets.end().await;
-        if let Some(store) = &self.store {
-            store.clear();
-        }
-        self.audit.end();
-        deadline.max(Instant::now() + FAREWELL)
     }
 
     pub fn sockets(&self) -> &Sockets {
@@ -583,13 +585,14 @@ impl Node {
 
     /// Returns the owner of a session with this id.
     fn owner(&self, tenant: &str, id: &str) -> Arc<dyn Owner> {
-        Arc::new(AuditOwner::new(&self.audit, tenant, id))
+        Arc::new(AuditOwner::new(&self.audit, tenant, id, false))
     }
 }
 
 /// Returns the refusal for a session that is gone.
 fn gone(reason: Option<Reason>) -> Refusal {
     match reason {
+        Some(Reason::Left) => Refusal::Draining,
         Some(reason) => Refusal::Gone(reason.to_string()),
         None => Refusal::Unknown,
     }

@@ -4,6 +4,7 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::audit::AuditRecord;
 use super::saved::{Kept, Snapshot};
 use super::session::{NodeSession, NodeSessionState, SessionLease};
 use super::starting::no_turn;
@@ -87,7 +88,7 @@ impl Node {
         let opened = match &stored {
             NodeSessionState::Paused(saved) => {
                 let whose = (&*of.tenant.name, session.handle());
-                self.open(whose, ready, Beginning::Saved(saved.path())).await
+                self.open(whose, ready, Beginning::Saved(saved.path()), false).await
             }
             _ => Err(Failure::config("the session is about to be paused or resumed")),
         };
@@ -147,7 +148,7 @@ impl Node {
         let traced = self.traces.session(&of.tenant.name, &id);
         let copy = if let Some(ready) = ready {
             let saved = self.save(&entry, self.store()?.begin(&tenant)?).await?;
-            self.open(whose, ready, Beginning::Saved(saved.path())).await?
+            self.open(whose, ready, Beginning::Saved(saved.path()), false).await?
         } else if of.policy.is_forkable() {
             self.copy(whose, &entry).await?
         } else {
@@ -168,11 +169,12 @@ impl Node {
             state: Mutex::new(NodeSessionState::Active { session: copy, _slot: slot }),
             contexts: of.contexts.copy(),
             commands: super::commands::Commands::default(),
+            durable: None,
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
             traced,
         };
-        self.admit(id, copied).await
+        self.admit(id, copied, &AuditRecord::Created).await
     }
 
     /// Copies a session of the service. Returns the copy.

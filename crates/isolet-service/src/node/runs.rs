@@ -9,7 +9,9 @@ use super::run_gate::Pass;
 use super::session::SessionLease;
 use super::traces::Traced;
 use super::{Awaited, Node, OnDrop, Refusal};
-use crate::core::{Answer, Command, Execution, Failure, Listener, Reason, Run, SessionEntry};
+use crate::core::{
+    Answer, Command, Execution, Failure, GoOnOptions, Listener, Reason, Run, SessionEntry,
+};
 use isolet::internals::lock;
 
 /// The events and the result of a run.
@@ -22,9 +24,10 @@ impl Node {
     /// Runs code in a session, after waiting in the tenant's queue. Dropping the future cancels the
     /// run.
     pub async fn run(&self, session: &SessionLease, run: Run) -> Result<Execution, Refusal> {
+        not_durable(session)?;
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(session).await?;
-        self.finish(session, run, Arc::new(NoListener), traced, pass).await
+        self.finish(session, Code::Run(run), Arc::new(NoListener), traced, pass).await
     }
 
     /// As [`run`](Self::run), with the run's events.
@@ -33,21 +36,21 @@ impl Node {
         session: SessionLease,
         run: Run,
     ) -> Result<Streamed, Refusal> {
+        not_durable(&session)?;
         let traced = self.traces.run(&session.session().traced, session.handle());
         let pass = self.turn(&session).await?;
         let counter = self.metrics.tool_calls();
         let (sender, events) =
             EventSender::new(traced.context(), Arc::clone(&self.traces), counter);
         let node = Arc::clone(self);
-        let result =
-            Box::pin(
-                async move { node.finish(&session, run, Arc::new(sender), traced, pass).await },
-            );
+        let result = Box::pin(async move {
+            node.finish(&session, Code::Run(run), Arc::new(sender), traced, pass).await
+        });
         Ok(Streamed { events, result })
     }
 
     /// Waits in the tenant's queue of runs.
-    async fn turn(&self, session: &SessionLease) -> Result<Pass, Refusal> {
+    pub(super) async fn turn(&self, session: &SessionLease) -> Result<Pass, Refusal> {
         let tenant = &session.session().tenant;
         // A client that does not read its answers would not read another one.
         self.check_in_flight(tenant, 1)?;
@@ -65,10 +68,10 @@ impl Node {
         Ok(entered)
     }
 
-    async fn finish(
+    pub(super) async fn finish(
         &self,
         session: &SessionLease,
-        run: Run,
+        code: Code,
         listener: Arc<dyn Listener>,
         mut traced: Traced,
         pass: Pass,
@@ -77,7 +80,7 @@ impl Node {
         // Keeps the pass until the run has ended, even if the client is gone.
         let cancelled = OnDrop::cancel(&entry, pass);
         let since = Instant::now();
-        let answer = self.execute(&entry, run, listener).await;
+        let answer = self.execute(&entry, code, listener).await;
         if let Ok(execution) = &answer {
             // Before another run begins.
             self.count_result(&session.session().tenant, execution);
@@ -115,11 +118,16 @@ impl Node {
     async fn execute(
         &self,
         session: &Arc<SessionEntry>,
-        run: Run,
+        code: Code,
         listener: Arc<dyn Listener>,
     ) -> Result<Execution, Failure> {
-        let begin = |reply| self.service.carry_out(session, Command::Run { run, listener, reply });
-        let mut execution = self.ask(begin).await?;
+        let mut execution = match code {
+            Code::Run(run) => {
+                let command = |reply| Command::Run { run, listener, reply };
+                self.ask(|reply| self.service.carry_out(session, command(reply))).await?
+            }
+            Code::OfJournal => self.go_on(session, &listener).await?,
+        };
         if let Some(termination) = &mut execution.termination
             && self.has_clients.load(std::sync::atomic::Ordering::Relaxed)
         {
@@ -128,11 +136,49 @@ impl Node {
         Ok(execution)
     }
 
+    /// Runs the last run of a session's journal.
+    async fn go_on(
+        &self,
+        session: &Arc<SessionEntry>,
+        listener: &Arc<dyn Listener>,
+    ) -> Result<Execution, Failure> {
+        let mut last = None;
+        loop {
+            let options = GoOnOptions { stream: true };
+            let command = |reply| Command::GoOn { options, listener: Arc::clone(listener), reply };
+            let next = self.ask(|reply| self.service.carry_out(session, command(reply))).await?;
+            let Some(next) = next else { break };
+            let is_over = next.session_ended;
+            last = Some(next);
+            if is_over {
+                break;
+            }
+            // One that was interrupted before it went on is still to go on.
+        }
+        last.ok_or_else(|| Failure::config("the run had not begun when the node ended"))
+    }
+
     /// Answers a tool call of this session. Returns `false` if it is no longer waiting.
     pub fn answer(&self, session: &SessionLease, call: u64, answer: Answer) -> bool {
         let entry = session.session().entry();
         entry.is_ok_and(|entry| self.service.answer(call, Some(&entry), answer))
     }
+}
+
+/// What runs in a session.
+pub(super) enum Code {
+    Run(Run),
+    /// The last run of the session's journal, which goes on.
+    OfJournal,
+}
+
+/// Fails for a durable session: its runs have numbers, and outlive their clients.
+fn not_durable(session: &SessionLease) -> Result<(), Refusal> {
+    if session.session().is_durable() {
+        let message = "a durable session runs code by `POST /v1/sessions/ID/runs` only";
+        return Err(Failure::config(message).into());
+    }
+    Ok(())
 }
 
 /// Returns why a session ended, from the execution of its last run.

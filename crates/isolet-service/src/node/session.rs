@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::commands::Commands;
 use super::contexts::{Context, Contexts};
+use super::durable::DurableSession;
 use super::slots::Slot;
 use super::store::Saved;
 use super::tenants::Tenant;
@@ -32,6 +33,8 @@ pub struct NodeSession {
     pub(crate) state: Mutex<NodeSessionState>,
     pub(crate) contexts: Contexts,
     pub(crate) commands: Commands,
+    /// Set if it outlives the node's process.
+    pub(crate) durable: Option<DurableSession>,
     pub(crate) use_so_far: Mutex<Use>,
     /// Cancelled once the session ends.
     pub(crate) ended: CancellationToken,
@@ -59,6 +62,10 @@ impl NodeSession {
 
     pub fn is_paused(&self) -> bool {
         lock(&self.state).entry().is_none()
+    }
+
+    pub fn is_durable(&self) -> bool {
+        self.durable.is_some()
     }
 
     pub fn pauses_at_end(&self) -> bool {
@@ -169,6 +176,8 @@ pub struct NewSession {
     pub metadata: Plain,
     /// The snapshot to start from.
     pub snapshot: Option<String>,
+    /// Set if it outlives the node's process.
+    pub durable: bool,
 }
 
 /// A session, as lists show it.
@@ -178,6 +187,7 @@ pub struct Listed {
     /// The time until it expires.
     pub left: Duration,
     pub is_paused: bool,
+    pub is_durable: bool,
     pub memory_bytes: u64,
     pub metadata: Plain,
 }
@@ -200,5 +210,6 @@ pub(crate) fn listed(id: String, session: &NodeSession) -> Listed {
     let left = lock(&session.deadline).saturating_duration_since(Instant::now());
     let (created, is_paused) = (session.created, session.is_paused());
     let (memory_bytes, metadata) = (session.policy.memory_bytes(), session.metadata.clone());
-    Listed { id, created, left, is_paused, memory_bytes, metadata }
+    let is_durable = session.is_durable();
+    Listed { id, created, left, is_paused, is_durable, memory_bytes, metadata }
 }

@@ -3,13 +3,15 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::audit::AuditRecord;
+use super::audit::{AuditOwner, AuditRecord};
+use super::durable::DurableSession;
+use super::journals::{Description, SessionFiles, wall};
 use super::packages::Ready;
 use super::run_gate::QueueIsFull;
 use super::session::{NewSession, NodeSession, NodeSessionState, OwnSession, SessionLease};
 use super::tenants::Tenant;
-use super::{Node, OnDrop, REMOVED, Refusal, gone};
-use crate::core::{Beginning, Failure, Reason, Reply, SessionEntry};
+use super::{ImplicitGrants, Node, OnDrop, REMOVED, Refusal, gone};
+use crate::core::{Beginning, Failure, Owner, Policy, Reason, Reply, SessionEntry};
 
 /// Why a session ends whose start could not be written to the audit log.
 const UNLOGGED: &str = "its start could not be logged";
@@ -52,6 +54,10 @@ impl Node {
         new: NewSession,
         patience: Duration,
     ) -> Result<OwnSession, Refusal> {
+        if new.durable {
+            let message = "a session that ends with its request or socket cannot be durable";
+            return Err(Failure::config(message).into());
+        }
         let used = self.create_patiently(tenant, new, patience).await?;
         Ok(OwnSession { node: Arc::clone(self), used })
     }
@@ -66,8 +72,13 @@ impl Node {
             return Err(Refusal::Draining);
         }
         self.audit.check(&tenant.name)?;
-        let mut policy = tenant.ceiling.admit(&self.settings.policy, new.policy, &new.grants)?;
-        policy.audit |= self.audit.is_on();
+        if new.durable && new.snapshot.is_some() {
+            let message = "a durable session cannot begin as a snapshot";
+            return Err(Failure::config(message).into());
+        }
+        let journals = if new.durable { Some(self.journals()?) } else { None };
+        let asked = new.durable.then(|| new.policy.clone());
+        let policy = self.admitted(tenant, new.policy, &new.grants, new.durable)?;
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
         let ready = self.make_ready(&tenant.name, &policy).await?;
@@ -76,17 +87,39 @@ impl Node {
             return Err(Refusal::Draining);
         }
         let (id, since) = (self.next_id()?, Instant::now());
+        let files = journals.map(|journals| journals.begin(tenant, &id)).transpose()?;
         let traced = self.traces.session(&tenant.name, &id);
         let beginning = match &from {
             Some((saved, _)) => Beginning::Saved(saved.path()),
-            None => Beginning::fresh(new.inputs),
+            None => Beginning::Fresh {
+                inputs: new.inputs,
+                journal: files.as_ref().map(SessionFiles::journal),
+            },
         };
-        let entry = self.open((&tenant.name, &id), ready, beginning).await?;
+        let entry = self.open((&tenant.name, &id), ready, beginning, new.durable).await?;
         self.metrics.started(since);
+        let created = SystemTime::now();
+        let durable = files.zip(asked).map(|(files, asked)| {
+            let description = Description {
+                tenant: tenant.name.clone(),
+                policy: asked,
+                metadata: new.metadata.clone(),
+                created,
+                deadline: wall(deadline),
+            };
+            DurableSession::begin(files, description)
+        });
+        let durable = match durable.transpose() {
+            Ok(durable) => durable,
+            Err(failure) => {
+                self.end_entry(&entry).await;
+                return Err(self.discretion.failure(&failure).into());
+            }
+        };
         let session = NodeSession {
             tenant: Arc::clone(tenant),
             policy,
-            created: SystemTime::now(),
+            created,
             deadline: Mutex::new(deadline),
             pauses_at_end: new.pauses_at_end,
             resumes_on_use: new.resumes_on_use,
@@ -94,18 +127,32 @@ impl Node {
             state: Mutex::new(NodeSessionState::Active { session: entry, _slot: slot }),
             contexts: from.map(|(_, contexts)| contexts).unwrap_or_default(),
             commands: super::commands::Commands::default(),
+            durable,
             use_so_far: Mutex::default(),
             ended: self.sockets.ending(),
             traced,
         };
-        self.admit(id, session).await
+        self.admit(id, session, &AuditRecord::Created).await
+    }
+
+    /// Returns the policy of a session, if its tenant may have it.
+    pub(crate) fn admitted(
+        &self,
+        tenant: &Tenant,
+        asked: Policy,
+        grants: &ImplicitGrants,
+        is_durable: bool,
+    ) -> Result<Policy, Failure> {
+        let mut policy = tenant.ceiling.admit(&self.settings.policy, asked, grants)?;
+        policy.audit |= self.audit.is_on();
+        Ok(if is_durable { policy.durable() } else { policy })
     }
 
     /// Starts and ends a session with the configured policy, to check that this works.
     pub async fn check(&self) -> Result<(), Refusal> {
         let own = (self.name(), "check");
         let ready = self.make_ready(self.name(), &self.settings.policy).await?;
-        let entry = self.open(own, ready, Beginning::fresh(Vec::new())).await?;
+        let entry = self.open(own, ready, Beginning::fresh(Vec::new()), false).await?;
         self.end_entry(&entry).await;
         Ok(())
     }
@@ -119,11 +166,12 @@ impl Node {
         &self,
         id: String,
         session: NodeSession,
+        record: &AuditRecord<'_>,
     ) -> Result<SessionLease, Refusal> {
         // The table itself has no limit below that of slots.
         let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
         let tenant = Arc::clone(&session.tenant);
-        self.audit.write(&tenant.name, &id, &AuditRecord::Created);
+        self.audit.write(&tenant.name, &id, record);
         let used = room.fill_again(&tenant.name, id, session);
         // A session whose start is not logged must not be used.
         if let Err(refusal) = self.audit.check(&tenant.name) {
@@ -138,17 +186,18 @@ impl Node {
         Ok(used)
     }
 
-    /// Opens a tenant's session with this id, with variables or from a file.
+    /// Opens a tenant's session with this id, with variables or from a file or a journal.
     pub(crate) async fn open(
         &self,
         (tenant, id): (&str, &str),
         ready: Ready,
         beginning: Beginning,
+        is_durable: bool,
     ) -> Result<Arc<SessionEntry>, Failure> {
         // Starting keeps a processor busy: more at once would delay all.
         let _turn = self.starts.enter(tenant, usize::MAX).await.map_err(no_turn)?;
         let (reply, answer) = Reply::channel();
-        let owner = self.owner(tenant, id);
+        let owner: Arc<dyn Owner> = Arc::new(AuditOwner::new(&self.audit, tenant, id, is_durable));
         let (session, work) = self.service.open(&ready.sandbox, owner, beginning, reply);
         let abandoned = OnDrop::close(&self.service, &session);
         work.spawn();
