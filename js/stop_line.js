@@ -1,11 +1,16 @@
-// Stops a session that is looked back at where it comes to a line. Python asks JavaScript about each
-// line once, and no step of the interpreter is taken for that: a replay counts them.
+// Stops a session that is looked back at where it comes to a line. Python asks JavaScript about
+// each line once: a function of Python would take more of the steps that a replay counts.
 
 import { primordials } from "ext:core/mod.js";
 import { op_isolet_stop_line } from "ext:core/ops";
 
-const { Number, StringPrototypeEndsWith, StringPrototypeIndexOf, StringPrototypeSlice } = primordials;
-const { StringPrototypeStartsWith } = primordials;
+const {
+  Number,
+  StringPrototypeEndsWith,
+  StringPrototypeIndexOf,
+  StringPrototypeSlice,
+  StringPrototypeStartsWith,
+} = primordials;
 
 /** Where Python's own code is. */
 const LIBRARY = "/lib/";

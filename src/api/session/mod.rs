@@ -15,6 +15,7 @@ mod seat;
 pub(crate) mod setup;
 mod shared;
 mod state;
+mod stopped_at;
 mod variables;
 
 use std::path::PathBuf;
@@ -23,10 +24,10 @@ use std::sync::Arc;
 pub use files::{FileEntry, Files};
 pub use interrupt_handle::InterruptHandle;
 use opening::{config, keeper, next_id};
-pub use recorded::StoppedAt;
 use seat::Seat;
 use shared::Shared;
 pub use state::SessionState;
+pub use stopped_at::StoppedAt;
 
 use crate::api::engine::{Engine, Slot};
 use crate::api::policy::Policy;

@@ -12,6 +12,7 @@ use super::opening::{config, keeper, next_id, start_command};
 use super::saved::{SAVING_TIME, on_a_thread};
 use super::shared::Shared;
 use super::state::SessionState;
+use super::stopped_at::StoppedAt;
 use super::variables::completed;
 use crate::api::engine::Engine;
 use crate::api::engine::pool::Refill;
@@ -26,7 +27,6 @@ use crate::data::error::{Error, ErrorKind};
 use crate::data::execution::Execution;
 use crate::data::shown::shown;
 use crate::data::stdin::Stdin;
-use crate::data::value::Value;
 use crate::data::version::program;
 use crate::fs::MountTable;
 use crate::host::SessionHost;
@@ -308,31 +308,6 @@ impl Session {
             Ok(self.after(execution, None).await)
         };
         RunStream::new(reader, Box::pin(run))
-    }
-}
-
-/// Where a run was stopped that is looked back at, as the guest says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StoppedAt {
-    /// The name of the function, `<module>` for code outside of functions.
-    pub function: String,
-    /// The line in its file or cell, counted from 1.
-    pub line: u64,
-    /// The names of its local variables, sorted; none outside of functions.
-    pub names: Vec<String>,
-}
-
-impl StoppedAt {
-    fn read(value: Value) -> Option<Self> {
-        let Value::List(parts) = value else { return None };
-        let [function, line, names] = parts.try_into().ok()?;
-        let names = names.as_list()?.iter().filter_map(Value::as_str).map(str::to_owned);
-        Some(Self {
-            function: function.as_str()?.to_owned(),
-            line: u64::try_from(line.as_i64()?).ok()?,
-            names: names.collect(),
-        })
     }
 }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::bind::bind;
 use super::queue::{Call, CallPermit, CallQueue};
-use super::{ModuleSet, Modules, Tool, unknown};
+use super::{ModuleSet, Modules, Role, Tool, unknown};
 use crate::data::execution::LimitKind;
 use crate::data::limits::Limits;
 use crate::data::shown::shown;
@@ -229,7 +229,7 @@ impl ToolHost {
     /// Returns the tool of a call that starts. Loads its module first if it was not loaded when the
     /// call was made.
     pub(super) async fn loaded(&self, tool: Tool) -> Result<Tool, ToolError> {
-        if !tool.is_unloaded {
+        if tool.role != Role::Unloaded {
             return Ok(tool);
         }
         let name = &*tool.spec.name;
@@ -255,16 +255,11 @@ impl ToolHost {
 
     /// Returns whether a call of the tool may be made again after its answer was lost.
     pub(crate) fn may_repeat(&self, name: &str) -> CallAgain {
-        let of = |tool: &Tool| match tool {
-            Tool { is_idempotent: true, .. } => CallAgain::Always,
-            Tool { is_deferred: true, .. } => CallAgain::UnlessBegun,
-            _ => CallAgain::Never,
-        };
         if let Some(entry) = lock(&self.tools).get(name) {
-            return of(&entry.tool);
+            return entry.tool.again;
         }
         match self.modules.tool(name) {
-            Some(tool) => of(&tool),
+            Some(tool) => tool.again,
             None if self.modules.may_load(name) => CallAgain::Never,
             // What is neither a tool nor a question is refused.
             None => CallAgain::Always,
@@ -309,7 +304,7 @@ impl ToolHost {
         let spec = tool.spec();
         let charge = |needed| permit.charge(needed);
         let bound = self.decode(&spec.name, arguments, charge).and_then(|value| bind(spec, value));
-        if tool.is_question {
+        if tool.role == Role::Question {
             return bound;
         }
         let bound = bound.and_then(|value| {

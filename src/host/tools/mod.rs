@@ -35,6 +35,7 @@ use crate::data::shown::shown;
 use crate::data::tool::spec::Style;
 use crate::data::tool::{ToolError, ToolSpec, TypeHint, schema};
 use crate::data::value::{Value, from_value, to_value};
+use crate::host::journal::CallAgain;
 
 type Handler =
     Arc<dyn Fn(Value, ToolContext) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync>;
@@ -74,14 +75,20 @@ pub struct Tool {
     handler: Handler,
     timeout: Option<Duration>,
     max_calls: Option<u64>,
-    is_idempotent: bool,
-    is_deferred: bool,
-    /// It answers a question of the guest's glue, and is no call of the guest's code.
-    is_question: bool,
-    /// It stands for one of a module that is not loaded yet.
-    is_unloaded: bool,
+    again: CallAgain,
+    role: Role,
     /// Why a sandbox rejects this tool.
     fault: Option<String>,
+}
+
+/// What a tool is to the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Function,
+    /// It answers a question of the guest's glue, and is no call of the guest's code.
+    Question,
+    /// It stands for a function of a module that is not loaded yet.
+    Unloaded,
 }
 
 impl Tool {
@@ -185,10 +192,8 @@ impl Tool {
             handler,
             timeout: None,
             max_calls: None,
-            is_idempotent: false,
-            is_deferred: false,
-            is_question: false,
-            is_unloaded: false,
+            again: CallAgain::Never,
+            role: Role::Function,
             fault,
         }
     }
@@ -238,7 +243,7 @@ impl Tool {
     /// Default: a call is made at most once. If its answer is lost, it raises `CallInterrupted` in
     /// the guest.
     pub fn idempotent(mut self) -> Self {
-        self.is_idempotent = true;
+        self.again = CallAgain::Always;
         self
     }
 
@@ -266,7 +271,9 @@ impl Tool {
     /// # let _ = send;
     /// ```
     pub fn deferred(mut self) -> Self {
-        self.is_deferred = true;
+        if self.again == CallAgain::Never {
+            self.again = CallAgain::UnlessBegun;
+        }
         self
     }
 
@@ -283,7 +290,7 @@ impl Tool {
         Fut: Future<Output = Result<Value, ToolError>> + Send + 'static,
     {
         let mut tool = Self::from_handler(spec, move |arguments, _| answer(arguments));
-        tool.is_question = true;
+        tool.role = Role::Question;
         tool
     }
 
@@ -293,7 +300,7 @@ impl Tool {
         let mut tool = Self::from_handler(ToolSpec::new(name), move |_, _| {
             std::future::ready(Err(unknown.clone()))
         });
-        tool.is_unloaded = true;
+        tool.role = Role::Unloaded;
         tool
     }
 
