@@ -1,4 +1,4 @@
-"""A rollout is scored twice: the second reward reads the journal, and nothing runs again outside."""
+"""A rollout is scored twice: the second reward reads the journal, and asks nobody again."""
 
 import isolet
 
@@ -34,6 +34,7 @@ with isolet.Sandbox(tools=[ask], seed=7) as sandbox:
     # Days later, the reward counts the guesses, too.
     with sandbox.replay("rollout.journal") as session:
         again = session.go_on()
-        assert again is not None and again.stdout == first.stdout
+        assert again is not None
+        assert again.stdout == first.stdout
         print("second reward:", len(session.eval("guesses")) == steps)
     print("asked again:", asked - steps)
