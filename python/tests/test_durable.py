@@ -118,7 +118,7 @@ def test_a_session_is_recorded_from_a_run_on_and_goes_on_with_its_variables(tmp_
         assert session.run("x += 1; print(x)", journal=str(journal)).ok
         with pytest.raises(isolet.ConfigError, match=r"recorded to .* already"):
             session.run("x = 'never'", journal=tmp_path / "other")
-        with pytest.raises(isolet.ConfigError, match="no checkpoints"):
+        with pytest.raises(isolet.ConfigError, match="no checkpoint is made"):
             session.checkpoint()
         session.end_recording()
         session.run("x = 'not recorded'")
