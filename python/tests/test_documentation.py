@@ -21,6 +21,7 @@ from isolet.compat import e2b
 SOURCE = Path(isolet.__file__).parent
 
 EXPORTED = {
+    "_node_files.py": isolet.node.__all__,
     "_run.py": isolet.__all__,
     "_sandbox.py": isolet.__all__,
     "_server.py": isolet.__all__,

@@ -144,7 +144,8 @@ class Sandbox(Binding):
         try:
             return core.run(code, {"timeout": timeout})
         finally:
-            core.close(wait=False)
+            # Whoever goes on with the journal needs it alone.
+            core.close(wait=recorded is not None)
 
     def map(
         self,

@@ -143,7 +143,8 @@ class Sandbox(Binding):
         try:
             return await core.run(code, {"timeout": timeout})
         finally:
-            await core.close(wait=False)
+            # Whoever goes on with the journal needs it alone.
+            await core.close(wait=recorded is not None)
 
     def map(
         self,
