@@ -384,3 +384,31 @@ async fn a_node_that_ends_in_order_in_a_call_tells_the_client_to_come_back_and_g
     assert_eq!(heard.execution["value"], json!([10, 20, 30]), "{heard:?}");
     assert_eq!(log(&scratch), "1\n2\n3\n");
 }
+
+#[tokio::test]
+async fn what_a_restored_session_may_do_is_decided_again_by_the_node_of_now() {
+    let scratch = Scratch::new("node-durable-ceiling");
+    let directory = scratch.path().join("journals");
+    let start = |ceiling: &str| {
+        let config = format!("[journals]\ndirectory = {directory:?}\n[ceiling]\n{ceiling}");
+        Node::configured(&scratch, &config)
+    };
+    let allowed = "allow_net = [\"example.com\"]";
+    let node = start(allowed);
+    let body = json!({"durable": true, "policy": {"allow_net": ["example.com"]}});
+    let id = node.session(&body).await;
+    assert_eq!(node.run(&id, "x = 42").await.0, 200);
+    kill(node);
+    // Waits for the restoration.
+    let last = format!("GET /v1/sessions/{id}/runs/1");
+    let node = start("");
+    let (status, problem) = node.ask(&last, &Value::Null).await;
+    assert_eq!((status, &problem["code"]), (410, &json!("gone")), "{problem}");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("cannot restore it") && detail.contains("example.com"), "{detail}");
+    kill(node);
+    // Its files have stayed, for a node that allows it again.
+    let node = start(allowed);
+    assert_eq!(node.ask(&last, &Value::Null).await.0, 200);
+    assert_eq!(node.run(&id, "x").await.1["value"], 42);
+}
