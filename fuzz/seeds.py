@@ -436,7 +436,8 @@ def records(*bodies):
 DIGEST = bytes(range(16))
 BEGIN = b"\0\x06isolet\0\x07" + struct.pack("<d", 1.7e12) + b"\0\x01\x05/work\0"
 RUN = b"\1\2\x0a\0\4code"
-HAPPENED = b"\3\x0c" + b"\0\1" + b"\1" + b"\5\1" + struct.pack("<d", 2.5)[:7]
+EVENTS = b"\0\1" + b"\1" + b"\5\1" + struct.pack("<d", 2.5)
+HAPPENED = b"\3" + bytes([len(EVENTS)]) + EVENTS
 ASKED = b"\4\1" + DIGEST + b"\3\1\0"
 BEGUN = b"\5\1"
 ANSWERED = b"\6\1\x07\0\4Nabc"
@@ -453,7 +454,8 @@ JOURNAL = {
     "begin": records(BEGIN),
     "run": records(BEGIN, RUN, HAPPENED, ASKED, BEGUN, ANSWERED, ENDED),
     "files": records(BEGIN, RUN, EFFECT, REPLIED, EFFECT),
-    "any-number-of-requests": records(BEGIN, RUN, PASSED, PASSED),
+    "any-number-of-requests": records(BEGIN, RUN, PASSED),
+    "too-many-requests": records(BEGIN, RUN, PASSED, PASSED),
     "packages": records(BEGIN, LOADED, RUN, ASKED, LOADED, ANSWERED),
     "not-a-record": records(BEGIN, b"\xff\xff"),
 }

@@ -381,6 +381,13 @@ impl Session {
         block_on(self.0.go_on())
     }
 
+    /// Returns the number of runs in the session's journal, as
+    /// [`Session::recorded_runs`](crate::Session::recorded_runs) does.
+    #[must_use]
+    pub fn recorded_runs(&self) -> u64 {
+        self.0.recorded_runs()
+    }
+
     /// Returns `true` if [`go_on`](Self::go_on) has a run to run.
     #[must_use]
     pub fn has_run_to_go_on(&self) -> bool {
