@@ -116,6 +116,7 @@ function bridge(booted, parking) {
       saving.objects.replaceGlobal("WeakRef", StrongRef);
       return order(high, low, started, clocks);
     },
+    aligned: () => suspensions.aligned(),
     /** Whether a recorded session is only looked back at. */
     is_looked_back: () => op_isolet_looked_back(),
     /** Has `stop` called where a session that is looked back at comes to its line. */

@@ -48,6 +48,8 @@ export class Suspensions {
   #waits = new SafeSet();
   #interrupted;
   #held = false;
+  #isAligning = false;
+  #hasLooked = false;
   #memory;
   #flag;
   /** Where Pyodide's function is that gives a future the result of a promise. */
@@ -98,6 +100,21 @@ export class Suspensions {
   count() {
     this.#counts = true;
     bytesOf(this.#memory, this.#flag, 1)[0] = 1;
+  }
+
+  /**
+   * Whether the interpreter has looked for a signal since this was first asked. Until then its
+   * steps are not counted, so what follows begins with as many steps left until the next look.
+   */
+  aligned() {
+    if (!this.#isAligning) {
+      this.#isAligning = true;
+      this.#hasLooked = false;
+      this.count();
+      return false;
+    }
+    this.#isAligning = !this.#hasLooked;
+    return this.#hasLooked;
   }
 
   /** Whether no stack waits for anything. */
@@ -169,6 +186,10 @@ export class Suspensions {
     // Called while the host's byte is set, which stays until the interrupt may be taken. In a
     // deterministic session it is always set, and each call is time that has passed.
     env._Py_CheckEmscriptenSignals_Helper = () => {
+      if (this.#isAligning) {
+        this.#hasLooked = true;
+        return 0;
+      }
       const hasAlarm = this.#counts && op_isolet_order_steps();
       if (this.#held) return 0;
       if (!this.#isPending && !this.#interrupted()) {

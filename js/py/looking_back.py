@@ -24,7 +24,24 @@ def begin_order(bridge, order):
             raise KeyboardInterrupt
 
         bridge.watch_line(sys.monitoring, GLUE, stop_at_line)
+    align(bridge)
     return bridge.order(*order)
+
+
+def resume_order(bridge, order):
+    """Goes on with the order of a session that was saved, and with another one if there is one."""
+    if order:
+        align(bridge)
+    bridge.resume_order()
+    return order and begin_order(bridge, order)
+
+
+def align(bridge):
+    """Goes on to where the interpreter looks for a signal, which it does every some steps: from
+    there on they are counted, whatever was done before.
+    """
+    while not bridge.aligned():
+        pass
 
 
 def keep(error):

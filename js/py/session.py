@@ -74,7 +74,8 @@ BRIDGE = (
     *("has_output", "terminal", "set_alarm", "take_alarm", "spare"),
     *("call", "answered", "answered_here", "answer", "cancel", "submit", "import_package"),
     *("foreign", "is_kept", "save", "rehearse_save", "guard"),
-    *("order", "keep_order", "resume_order", "is_looked_back", "watch_line", "end_look_back"),
+    *("order", "aligned", "keep_order", "resume_order"),
+    *("is_looked_back", "watch_line", "end_look_back"),
     *("net_check", "net_connect", "net_start", "net_send", "net_read", "net_close"),
 )
 
@@ -259,8 +260,7 @@ def resume(command):
     foreign.begin()
     reopen_output()
     if not is_recorded:
-        bridge.resume_order()
-        is_other = order and looking_back.begin_order(bridge, order)
+        is_other = looking_back.resume_order(bridge, order)
     if is_other:
         reseed()
     return {}
