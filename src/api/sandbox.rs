@@ -380,8 +380,9 @@ impl Sandbox {
     /// on in another one.
     ///
     /// Answers of tools and servers, the contents of files, standard input, the clocks, entropy and
-    /// interrupts are recorded before the guest gets them. Only the file's owner may read it. Who
-    /// can read it knows what the guest was told, including environment variables.
+    /// interrupts are recorded before anybody sees what the guest does with them. Only the file's
+    /// owner may read it. Who can read it knows what the guest was told, including environment
+    /// variables.
     ///
     /// In a recorded session threads and tasks switch only where they wait, as in all sessions, and
     /// answers and timers come one at a time. It cannot be forked or saved, and no

@@ -36,7 +36,8 @@ pub enum JournalSync {
     /// lose its end with the machine.
     #[default]
     Never,
-    /// Before each call of a tool, each request, each change of a file, and each answer.
+    /// Before each call of a tool that is not idempotent, each request, and each change of a file,
+    /// and with each answer.
     Always,
 }
 

@@ -323,7 +323,7 @@ impl JournalHost {
         appended.map_err(|reason| Error::new(ErrorKind::Journal, reason))
     }
 
-    /// Records the answer to a call before the guest gets it.
+    /// Records an answer of the journal's own to a call, before the guest gets it.
     fn answered(&self, call: u32, answer: &[u8], is_refusal: bool) {
         self.written(self.record_answer(call, answer, is_refusal));
     }
