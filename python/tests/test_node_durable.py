@@ -64,3 +64,31 @@ def test_a_durable_run_goes_on_with_another_client_after_its_node_was_killed(
         may_answer.set()
         node.kill()
         node.wait(SECONDS)
+
+
+def test_the_result_of_a_run_that_was_started_waits_for_any_client(tmp_path: Path) -> None:
+    args = ["--journals", str(tmp_path / "journals")]
+    address = f"unix:{tmp_path}/node.sock"
+
+    def ask(number: int) -> int:
+        return number * 10
+
+    node, _ = started(*args, listen=address)
+    try:
+        session = Client(address).start_run("print(ask(n))\nn", inputs={"n": 7}, tools=[ask])
+        assert [item.text for item in session.reattach() if isinstance(item, isolet.Output)] == [
+            "70\n"
+        ]
+        node.kill()
+        node.wait(SECONDS)
+        node, _ = started(*args, listen=address)
+        again = Client(address).attach(session.id, token=session.token, wait=SECONDS)
+        *_, execution = again.reattach(1, wait=SECONDS)
+        assert isinstance(execution, isolet.Execution)
+        assert (execution.stdout, execution.value) == ("70\n", 7)
+        again.close()
+        with pytest.raises(isolet.SessionClosedError):
+            Client(address).attach(session.id)
+    finally:
+        node.kill()
+        node.wait(SECONDS)

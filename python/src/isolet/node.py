@@ -183,6 +183,41 @@ class Client:
         job["policy"] = Compiled(policy).wire
         return Execution(decode(self._anywhere("/v1/run", job, wait, is_repeatable=False)[1]))
 
+    def start_run(
+        self,
+        code: str,
+        *,
+        inputs: Inputs | None = None,
+        timeout: float | None = None,
+        wait: float = 0,
+        **policy: Unpack[Policy],
+    ) -> Session:
+        """Starts a durable run in a session of its own, and returns that session.
+
+        `Session.reattach` yields what the run does and serves its calls, also of a client that has
+        attached to the session later. The session ends with the run, whose result stays until the
+        node's `ttl` is over or the session is closed.
+
+        Args:
+            code: Python. The value of its last expression is the result's `value`.
+            inputs: variables by name. They cross as plain data.
+            timeout: the most seconds that the run may take, at most the limit `run_time`.
+            wait: for how many seconds to wait for room while all nodes are full.
+            **policy: as for `session`.
+
+        Raises:
+            IsoletError: what `session` and `Session.run` raise.
+        """
+        compiled = Compiled(policy)
+        job = _job(code, inputs, of_run({"timeout": timeout}))
+        job |= {"policy": compiled.wire, "durable": True}
+        node, answer = self._anywhere("/v1/run", job, wait, is_repeatable=False)
+        begun = decode(answer)
+        made = {"id": begun["session"], "token": begun["token"], "durable": True}
+        session = Session(node, made, compiled.tools)
+        session.last_run = begun["run"]
+        return session
+
     def close(self) -> None:
         """Closes connections that are idle. Sessions stay, and the client can be used again."""
         for node in self._nodes:

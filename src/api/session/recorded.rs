@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::watch;
+
 use super::Session;
 use super::checkpoint::{CHECKPOINT_BYTES, Keeper};
 use super::finish::Ended;
@@ -309,6 +311,13 @@ impl Session {
         };
         RunStream::new(reader, Box::pin(run))
     }
+}
+
+/// Returns a counter of the runs in a session's journal, with the one under way; `None` if it is
+/// not recorded.
+#[must_use]
+pub fn run_counter(session: &Session) -> Option<watch::Receiver<u64>> {
+    session.shared.journal.as_ref().map(|journal| journal.run_counter())
 }
 
 impl Shared {

@@ -22,9 +22,10 @@ mod trace;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Instant;
+
+use tokio::sync::watch;
 
 pub(crate) use self::difference::difference;
 pub(crate) use self::file::JournalOptions;
@@ -66,7 +67,7 @@ pub(crate) struct JournalHost {
     /// Is told of what a session that is looked back at asks for and gets.
     tracer: Option<Tracer>,
     /// The number of runs in the journal.
-    runs: AtomicU64,
+    runs: watch::Sender<u64>,
 }
 
 struct State {
@@ -145,7 +146,7 @@ impl JournalHost {
         replay: Option<Replay>,
         appender: Option<Appender>,
     ) -> Self {
-        let runs = AtomicU64::new(replay.as_ref().map_or(0, Replay::runs));
+        let runs = watch::Sender::new(replay.as_ref().map_or(0, Replay::runs));
         let state = State {
             mode,
             replay,
@@ -209,13 +210,20 @@ impl JournalHost {
         lock(&self.state).is_silent = false;
         let is_run = command.kind == CommandKind::Run;
         self.append(&Record::Command(command))?;
-        self.runs.fetch_add(u64::from(is_run), Ordering::SeqCst);
+        if is_run {
+            self.runs.send_modify(|runs| *runs += 1);
+        }
         Ok(())
     }
 
     /// Returns the number of runs in the journal.
     pub(crate) fn runs(&self) -> u64 {
-        self.runs.load(Ordering::SeqCst)
+        *self.runs.borrow()
+    }
+
+    /// Returns a counter of the runs in the journal.
+    pub(crate) fn run_counter(&self) -> watch::Receiver<u64> {
+        self.runs.subscribe()
     }
 
     /// Records how the command has ended.

@@ -10,7 +10,7 @@ use super::{EVENTS, Events, Node, key_hash};
 use isolet_test_support::{LONGEST, Scratch};
 
 /// Writes to a mount, prints, displays and calls tools, by turns.
-const STORY: &str = "
+pub(super) const STORY: &str = "
 import os
 def step(number):
     with open('/m/log', 'a') as log:
@@ -25,7 +25,7 @@ answers";
 const MOUNTED: &str = "[[policy.mounts]]\nguest = \"/m\"\nmode = \"rw\"\n";
 
 /// A node with two tenants, and a directory that its guests may write to.
-fn start(scratch: &Scratch) -> Node {
+pub(super) fn start(scratch: &Scratch) -> Node {
     let path = |name: &str| {
         let path = scratch.path().join(name);
         path.into_os_string().into_string().unwrap()
@@ -42,16 +42,16 @@ fn start(scratch: &Scratch) -> Node {
     Node::configured(scratch, &config)
 }
 
-const A: [(&str, &str); 1] = [("x-api-key", "a")];
-const A_EVENTS: [(&str, &str); 2] = [("x-api-key", "a"), EVENTS];
+pub(super) const A: [(&str, &str); 1] = [("x-api-key", "a")];
+pub(super) const A_EVENTS: [(&str, &str); 2] = [("x-api-key", "a"), EVENTS];
 
-fn kill(node: Node) {
+pub(super) fn kill(node: Node) {
     node.signal(Signal::KILL);
     node.end();
 }
 
 /// Makes a durable session with the tool `ask`. Returns its id and token.
-async fn session(node: &Node) -> (String, String) {
+pub(super) async fn session(node: &Node) -> (String, String) {
     let tool = json!({"name": "ask", "parameters": [{"name": "number"}]});
     let body = json!({"durable": true, "policy": {"tools": [tool]}, "metadata": {"for": "test"}});
     let (status, made) = node.ask_as(&A, "POST /v1/sessions", &body).await;
@@ -61,7 +61,7 @@ async fn session(node: &Node) -> (String, String) {
 }
 
 /// Answers a call, as often as the node says that it is not ready for it.
-async fn answer(node: &Node, id: &str, call: &Value, value: &Value) {
+pub(super) async fn answer(node: &Node, id: &str, call: &Value, value: &Value) {
     let request = format!("POST /v1/sessions/{id}/calls/{call}");
     tokio::time::timeout(LONGEST, async {
         loop {
@@ -79,17 +79,21 @@ async fn answer(node: &Node, id: &str, call: &Value, value: &Value) {
 
 /// What a client has been told of a run: output, displays, and calls, each in its order.
 #[derive(Debug, Default, PartialEq)]
-struct Heard {
-    output: String,
-    displays: Vec<Value>,
-    calls: Vec<(Value, Value)>,
-    cursor: String,
-    execution: Value,
+pub(super) struct Heard {
+    pub(super) output: String,
+    pub(super) displays: Vec<Value>,
+    pub(super) calls: Vec<(Value, Value)>,
+    pub(super) cursor: String,
+    pub(super) execution: Value,
 }
 
 impl Heard {
     /// Takes events until a call of this number, or the end of the run. Returns the call.
-    async fn until(&mut self, events: &mut Events, number: Option<u64>) -> Option<Value> {
+    pub(super) async fn until(
+        &mut self,
+        events: &mut Events,
+        number: Option<u64>,
+    ) -> Option<Value> {
         while let Some(event) = events.next().await {
             assert_eq!(event["run"], 1, "{event}");
             event["cursor"].as_str().unwrap().clone_into(&mut self.cursor);
@@ -115,7 +119,13 @@ impl Heard {
     }
 
     /// Answers calls from this number on, up to the end of the run.
-    async fn answer_from(&mut self, node: &Node, id: &str, events: &mut Events, first: u64) {
+    pub(super) async fn answer_from(
+        &mut self,
+        node: &Node,
+        id: &str,
+        events: &mut Events,
+        first: u64,
+    ) {
         for number in first..=3 {
             let call = self.until(events, Some(number)).await.unwrap();
             answer(node, id, &call, &json!(number * 10)).await;
@@ -131,14 +141,14 @@ async fn begin(node: &Node, id: &str) -> Events {
     Events::of(response)
 }
 
-async fn reattach(node: &Node, id: &str, cursor: &str) -> Events {
+pub(super) async fn reattach(node: &Node, id: &str, cursor: &str) -> Events {
     let get = format!("GET /v1/sessions/{id}/runs/1?after={cursor}");
     let response = node.send(&get, &A_EVENTS, &Value::Null).await;
     assert_eq!(response.headers()["isolet-run"], "1");
     Events::of(response)
 }
 
-fn log(scratch: &Scratch) -> String {
+pub(super) fn log(scratch: &Scratch) -> String {
     std::fs::read_to_string(scratch.path().join("m/log")).unwrap()
 }
 
@@ -206,7 +216,7 @@ async fn a_node_that_is_killed_in_a_call_goes_on_and_clients_hear_what_they_have
     assert_eq!(files(&scratch.path().join("journals")), ["node.secret"]);
 }
 
-fn files(directory: &Path) -> Vec<String> {
+pub(super) fn files(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -5,6 +5,7 @@ mod audit;
 mod description;
 mod discretion;
 mod durable;
+mod durable_results;
 mod operations;
 mod sessions;
 mod unknown_keys;

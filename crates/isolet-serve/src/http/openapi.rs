@@ -118,6 +118,10 @@ pub(super) struct Session {
     #[serde(skip_serializing_if = "Not::not")]
     #[schema(required = false)]
     pub(super) durable: bool,
+    /// `true` if it has ended with a run, whose result is kept.
+    #[serde(skip_serializing_if = "Not::not")]
+    #[schema(required = false)]
+    pub(super) has_ended: bool,
     /// The metadata of its creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -126,14 +130,14 @@ pub(super) struct Session {
 
 impl From<Listed> for Session {
     fn from(session: Listed) -> Self {
-        let Listed { id, created, left, is_paused, is_durable, memory_bytes: _, metadata } =
-            session;
+        let Listed { id, created, left, is_paused, is_durable, has_ended, metadata, .. } = session;
         Self {
             id,
             created_at: since_1970(created),
             ttl: left.as_secs_f64(),
             is_paused,
             durable: is_durable,
+            has_ended,
             metadata: Some(metadata).filter(|Plain(metadata)| !metadata.is_none()),
         }
     }
@@ -199,6 +203,17 @@ pub(super) struct Variables {
 /// A run of a durable session that is under way.
 #[derive(Serialize, ToSchema)]
 pub(super) struct RunUnderWay {
+    /// Its number in its session.
+    pub(super) run: u64,
+}
+
+/// A durable run in a session of its own, which has begun.
+#[derive(Serialize, ToSchema)]
+pub(super) struct BegunRun {
+    /// The id of its session.
+    pub(super) session: String,
+    /// Gives access to this session alone.
+    pub(super) token: String,
     /// Its number in its session.
     pub(super) run: u64,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
@@ -23,9 +23,11 @@ use super::paths::{CallPath, RunPath, SessionPath};
 use super::problem::Problem;
 use super::sessions::SessionRequest;
 use crate::http::credentials::Credentials;
-use isolet_service::core::{Answer, Display, Execution, Input, Plain, Policy, Run, RunOptions};
+use isolet_service::core::{
+    Answer, Display, Execution, Failure, Input, Plain, Policy, Run, RunOptions,
+};
 use isolet_service::node::{
-    Cursor, DurableRun, Event, NewSession, Node, Reader, RunEnd, SessionLease, StreamItem,
+    Cursor, DurableRun, Event, NewSession, Node, Reader, Refusal, RunEnd, SessionLease, StreamItem,
     Streamed, Tenant, Told,
 };
 use isolet_support::http_server::Patient;
@@ -65,13 +67,19 @@ macro_rules! run_requests {
             #[serde(default)]
             #[schema(value_type = Policy)]
             policy: Value,
+            /// Whether the run outlives the node's process and its client: the answer has its
+            /// address at once.
+            #[serde(default)]
+            durable: bool,
             $($(#[$meta])* $field: $type,)*
         }
 
         impl RunOnceRequest {
-            /// Splits it into the policy and the run.
-            fn split(self) -> (Value, RunRequest) {
-                (self.policy, RunRequest { $($field: self.$field,)* })
+            /// Splits it into a new session and the run.
+            fn split(self) -> Result<(NewSession, RunRequest), Problem> {
+                let new = SessionRequest::of(self.policy).new_session()?;
+                let new = NewSession { policy: new.policy.ended_with_interpreter(), ..new };
+                Ok((new, RunRequest { $($field: self.$field,)* }))
             }
         }
     };
@@ -183,12 +191,11 @@ async fn run_code(
     let is_streamed = accepts_events(&headers);
     if session.session().is_durable() {
         let run = request.new_run(true)?;
-        let same = node.find(&credentials, &id)?;
         let run = node.start_run(session, run).await?;
         return if is_streamed {
-            Ok(streamed(node, &same, run.read(Cursor::default())))
+            Ok(streamed(node, run.read(Cursor::default())))
         } else {
-            ended(&node, &same, &run, run.ended().await)
+            ended(&node, &run, run.ended().await)
         };
     }
     if !is_streamed {
@@ -257,26 +264,20 @@ async fn get_run(
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let session = node.find_restored(&credentials, &id).await?;
-    let run = node.last_run(&session, run)?;
+    let run = node.find_run(&credentials, &id, run).await?;
     if accepts_events(&headers) {
-        return Ok(streamed(node, &session, run.read(after(query.as_deref())?)));
+        return Ok(streamed(node, run.read(after(query.as_deref())?)));
     }
     if let Ok(end) = tokio::time::timeout(node.queue_time(), run.ended()).await {
-        return ended(&node, &session, &run, end);
+        return ended(&node, &run, end);
     }
     let answer = openapi::RunUnderWay { run: run.number() };
     Ok(numbered(run.number(), ApiResponse(StatusCode::ACCEPTED, answer).into_response()))
 }
 
 /// Answers with the execution of a durable run.
-fn ended(
-    node: &Node,
-    session: &SessionLease,
-    run: &DurableRun,
-    end: RunEnd,
-) -> Result<Response, Problem> {
-    let execution = fit(node, session, end.execution()?);
+fn ended(node: &Node, run: &DurableRun, end: RunEnd) -> Result<Response, Problem> {
+    let execution = fit_for(node, run.max_value(), end.execution()?);
     Ok(numbered(run.number(), ApiResponse(StatusCode::OK, execution).into_response()))
 }
 
@@ -286,8 +287,8 @@ fn numbered(run: u64, mut response: Response) -> Response {
 }
 
 /// Answers with the events of a durable run that a reader has not seen.
-fn streamed(node: Arc<Node>, session: &SessionLease, reader: Reader) -> Response {
-    let (run, max_value) = (reader.number(), session.session().max_value());
+fn streamed(node: Arc<Node>, reader: Reader) -> Response {
+    let (run, max_value) = (reader.run().number(), reader.run().max_value());
     let lines = stream::unfold((node, reader), move |(node, mut reader)| async move {
         let (told, cursor) = reader.next().await?;
         let event = match told {
@@ -463,15 +464,27 @@ impl RunOnceRequest {
         tenant: &Arc<Tenant>,
         patience: Duration,
     ) -> Result<Execution, Problem> {
-        let (policy, request) = self.split();
+        if self.durable {
+            let message = "a run of a batch cannot be durable: it ends with its request";
+            return Err(Refusal::Failure(Failure::config(message)).into());
+        }
+        let (new, request) = self.split()?;
         let run = request.new_run(false)?;
-        let new = SessionRequest::of(policy).new_session()?;
-        let new = NewSession { policy: new.policy.ended_with_interpreter(), ..new };
         let session = node.create_own(tenant, new, patience).await?;
         let ran = node.run(session.used(), run).await;
         let ran = ran.map(|execution| fit(node, session.used(), execution));
         session.end().await;
         Ok(ran?)
+    }
+
+    /// Starts a durable run in a new session, and answers with its address.
+    async fn begin(self, node: &Arc<Node>, tenant: &Arc<Tenant>) -> Result<Response, Problem> {
+        let (new, request) = self.split()?;
+        let (session, run) = node.start_one_run(tenant, new, request.new_run(true)?).await?;
+        let path = format!("/v1/sessions/{session}/runs/{}", run.number());
+        let answer = openapi::BegunRun { token: node.token(&session), session, run: run.number() };
+        let answer = ApiResponse(StatusCode::ACCEPTED, answer);
+        Ok(numbered(run.number(), ([(LOCATION, path)], answer).into_response()))
     }
 }
 
@@ -480,13 +493,26 @@ impl RunOnceRequest {
     post,
     path = "/v1/run",
     request_body = RunOnceRequest,
-    responses((status = 200, description = "The execution", body = openapi::Execution), Refusals),
+    responses(
+        (status = 200, description = "The execution", body = openapi::Execution),
+        (
+            status = 202,
+            description = "The durable run has begun",
+            body = openapi::BegunRun,
+            headers(("Location" = String, description = "The run's path")),
+        ),
+        Refusals,
+    ),
 )]
 async fn run_code_once(
     State(node): Served,
     credentials: Credentials,
     JsonBody(request): JsonBody<RunOnceRequest>,
-) -> Result<ApiResponse<Execution>, Problem> {
+) -> Result<Response, Problem> {
     let tenant = node.tenant(&credentials)?;
-    Ok(ApiResponse(StatusCode::OK, request.run(&node, &tenant, Duration::ZERO).await?))
+    if request.durable {
+        return request.begin(&node, &tenant).await;
+    }
+    let execution = request.run(&node, &tenant, Duration::ZERO).await?;
+    Ok(ApiResponse(StatusCode::OK, execution).into_response())
 }

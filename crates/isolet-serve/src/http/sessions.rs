@@ -142,7 +142,7 @@ async fn list_sessions(
     credentials: Credentials,
 ) -> Result<ApiResponse<openapi::Sessions>, Problem> {
     let tenant = node.tenant(&credentials)?;
-    let sessions = node.list(&tenant).into_iter().map(openapi::Session::from).collect();
+    let sessions = node.list_all(&tenant).into_iter().map(openapi::Session::from).collect();
     Ok(ApiResponse(StatusCode::OK, openapi::Sessions { sessions }))
 }
 
@@ -158,11 +158,10 @@ async fn get_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
 ) -> Result<ApiResponse<openapi::Session>, Problem> {
-    let session = node.find(&credentials, &id)?;
-    Ok(ApiResponse(StatusCode::OK, Listed::of(&session).into()))
+    Ok(ApiResponse(StatusCode::OK, node.describe(&credentials, &id)?.into()))
 }
 
-/// Ends a session.
+/// Ends a session, or removes the result of one that has ended with a run.
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}",
@@ -174,8 +173,7 @@ async fn delete_session(
     credentials: Credentials,
     PathParam(SessionPath { id }): PathParam<SessionPath>,
 ) -> Result<StatusCode, Problem> {
-    let session = node.find(&credentials, &id)?;
-    node.end(&session).await;
+    node.delete(&credentials, &id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

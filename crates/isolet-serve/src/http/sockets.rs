@@ -109,7 +109,7 @@ async fn create(
     let session = made.map_err(|problem| (id.clone(), problem))?;
     let openapi::NewSession { session: its, token, node } = created(node, session.used());
     // It ends with the socket, so it is not durable.
-    let openapi::Session { id: own, created_at, ttl, is_paused, durable: _, metadata } = its;
+    let openapi::Session { id: own, created_at, ttl, is_paused, metadata, .. } = its;
     let answer =
         Answer::Session { session: own, created_at, ttl, is_paused, metadata, token, node };
     Ok((session, WithId { what: answer, id: id.map(Plain) }))

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolet::blocking::block_on;
 use isolet::{InterruptHandle, RunEvent, RunStream, Session, SessionHandle};
+use tokio::sync::watch;
 
 use super::answers::{Confinement, Entry, Package, StoppedAt, Variable};
 use super::beginning::{Beginning, GoOnOptions};
@@ -17,7 +18,7 @@ use super::reply::Answering;
 use super::sandboxes::{Made, SandboxEntry};
 use super::tools::ToolEntry;
 use super::{Execution, Failure, Listener, Owner, Run, Service};
-use isolet::internals::lock;
+use isolet::internals::{lock, run_counter};
 
 /// Why a session refuses a command.
 pub(crate) enum Refused {
@@ -39,8 +40,8 @@ pub struct SessionEntry {
     /// The listener of the current or last run.
     listener: Mutex<Option<Arc<dyn Listener>>>,
     output: Arc<Collector>,
-    /// The number of runs in the session's journal.
-    recorded_runs: AtomicU64,
+    /// Counts the runs in the session's journal.
+    recorded_runs: Mutex<Option<watch::Receiver<u64>>>,
 }
 
 #[derive(Default)]
@@ -84,7 +85,7 @@ impl SessionEntry {
             handles: Mutex::default(),
             listener: Mutex::default(),
             output: Collector::new(),
-            recorded_runs: AtomicU64::new(0),
+            recorded_runs: Mutex::default(),
         }
     }
 
@@ -108,9 +109,18 @@ impl SessionEntry {
         lock(&self.listener).clone().or_else(|| self.owner.listener())
     }
 
-    /// Returns the number of runs in the session's journal, when it last had done something.
+    /// Returns the number of runs in the session's journal.
     pub(crate) fn recorded_runs(&self) -> u64 {
-        self.recorded_runs.load(Ordering::SeqCst)
+        lock(&self.recorded_runs).as_ref().map_or(0, |runs| *runs.borrow())
+    }
+
+    /// Waits until the session's journal has the run of this number, or the session has ended.
+    pub(crate) async fn recorded_run(&self, number: u64) {
+        let runs = lock(&self.recorded_runs).clone();
+        if let Some(mut runs) = runs {
+            // Fails if the session has ended.
+            let _ = runs.wait_for(|runs| *runs >= number).await;
+        }
     }
 
     pub(crate) fn output(&self) -> &Collector {
@@ -139,7 +149,7 @@ impl SessionEntry {
         while let Some((running, command)) = self.begin_next() {
             let answering = self.carry_out(&service, &mut session, running, command).await;
             if let Some(session) = session.as_ref() {
-                self.recorded_runs.store(session.recorded_runs(), Ordering::SeqCst);
+                *lock(&self.recorded_runs) = run_counter(session);
             }
             // First, because the client may send its next command as soon as it has the answer.
             self.end_of_run();

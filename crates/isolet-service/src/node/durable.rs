@@ -1,14 +1,14 @@
 //! Durable sessions, which outlive the node's process, and their runs, which outlive their clients.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::journals::{Description, Journals, SessionFiles, wall};
 use super::run_gate::Pass;
 use super::run_log::{DurableRun, LogWriter, RunEnd};
 use super::runs::Code;
-use super::session::SessionLease;
-use super::{Node, Refusal};
+use super::session::{Listed, NewSession, OwnSession, SessionLease};
+use super::{Node, Refusal, Tenant, gone};
 use crate::core::{Answer, Command, Failure, Run};
 use isolet::internals::lock;
 
@@ -25,7 +25,10 @@ pub(crate) struct DurableSession {
 
 impl DurableSession {
     /// Describes a new session for other processes.
-    pub(crate) fn begin(files: SessionFiles, description: Description) -> Result<Self, Failure> {
+    pub(crate) fn begin(
+        files: SessionFiles,
+        description: Description,
+    ) -> Result<Arc<Self>, Failure> {
         files.keep(&description).map_err(|error| undescribed(&error))?;
         Ok(Self::restored(files, description, None))
     }
@@ -35,8 +38,52 @@ impl DurableSession {
         files: SessionFiles,
         description: Description,
         run: Option<Arc<DurableRun>>,
-    ) -> Self {
-        Self { files, description: Mutex::new(description), run: Mutex::new(run) }
+    ) -> Arc<Self> {
+        Arc::new(Self { files, description: Mutex::new(description), run: Mutex::new(run) })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        self.files.id()
+    }
+
+    pub(crate) fn tenant(&self) -> &str {
+        self.files.tenant()
+    }
+
+    pub(crate) fn deadline(&self) -> SystemTime {
+        lock(&self.description).deadline
+    }
+
+    /// Describes it once it has ended.
+    pub(crate) fn ended(&self) -> Listed {
+        let Description { created, deadline, metadata, .. } = &*lock(&self.description);
+        Listed {
+            id: self.id().to_owned(),
+            created: *created,
+            left: deadline.duration_since(SystemTime::now()).unwrap_or_default(),
+            is_paused: false,
+            is_durable: true,
+            has_ended: true,
+            memory_bytes: 0,
+            metadata: metadata.clone(),
+        }
+    }
+
+    /// Returns `true` if it ends with its first run.
+    pub(crate) fn has_one_run(&self) -> bool {
+        lock(&self.description).has_one_run
+    }
+
+    /// Returns the run of this number, if it is the last one.
+    pub(crate) fn run(&self, number: u64) -> Result<Arc<DurableRun>, Refusal> {
+        match lock(&self.run).as_ref() {
+            Some(last) if last.number() == number => Ok(Arc::clone(last)),
+            Some(last) if number < last.number() && number > 0 => {
+                let text = format!("run {number} is not kept: the last one is {}", last.number());
+                Err(Refusal::NoRun(text))
+            }
+            _ => Err(Refusal::NoRun(format!("there is no run {number}"))),
+        }
     }
 
     pub(crate) fn renew(&self, deadline: Instant) -> Result<(), Failure> {
@@ -75,6 +122,7 @@ impl Node {
     ) -> Result<Arc<DurableRun>, Refusal> {
         let of = Arc::clone(session.session());
         let durable = of.durable.as_ref().ok_or(Refusal::Unknown)?;
+        let entry = of.entry()?;
         let pass = self.turn(&session).await?;
         let begun = {
             let mut last = lock(&durable.run);
@@ -82,13 +130,40 @@ impl Node {
                 return Err(Failure::busy(session.handle()).into());
             }
             // A run that was refused is not in the journal, and the next one has its number.
-            let number = of.entry()?.recorded_runs() + 1;
-            let begun = DurableRun::new(number, false, of.policy.output_bytes());
+            let number = entry.recorded_runs() + 1;
+            let begun = DurableRun::new(number, false, &of.policy);
             *last = Some(Arc::clone(&begun));
             begun
         };
         self.follow_run(session, Arc::clone(&begun), Code::Run(run), pass);
+        // A client that has its number finds it again in the node's next process.
+        tokio::select! {
+            () = entry.recorded_run(begun.number()) => {}
+            _ = begun.ended() => {}
+        }
         Ok(begun)
+    }
+
+    /// Starts a run in a durable session of its own, which ends with it. Returns the session's id,
+    /// too.
+    pub async fn start_one_run(
+        self: &Arc<Self>,
+        tenant: &Arc<Tenant>,
+        new: NewSession,
+        run: Run,
+    ) -> Result<(String, Arc<DurableRun>), Refusal> {
+        let new = NewSession { durable: true, has_one_run: true, ..new };
+        let session = self.create(tenant, new, None).await?;
+        let id = session.handle().to_owned();
+        let same = self.table.get(&tenant.name, &id).map_err(gone)?;
+        // Ends it if the run does not begin, or the client goes before.
+        let unbegun = OwnSession::new(self, same);
+        let run = self.start_run(session, run).await?;
+        if let Some(RunEnd::Failed(failure)) = run.end() {
+            return Err(failure.into());
+        }
+        unbegun.keep();
+        Ok((id, run))
     }
 
     /// Has the last run of a restored session go on, in the tenant's turn.
@@ -133,7 +208,7 @@ impl Node {
     }
 
     /// Returns the run of this number of a durable session, if it is the last one.
-    pub fn last_run(
+    pub(crate) fn last_run(
         &self,
         session: &SessionLease,
         number: u64,
@@ -141,15 +216,7 @@ impl Node {
         let durable = session.session().durable.as_ref().ok_or_else(|| {
             Failure::config("the session is not durable, and the events of its runs are not kept")
         })?;
-        let last = lock(&durable.run).clone();
-        match last {
-            Some(last) if last.number() == number => Ok(last),
-            Some(last) if number < last.number() && number > 0 => {
-                let text = format!("run {number} is not kept: the last one is {}", last.number());
-                Err(Refusal::NoRun(text))
-            }
-            _ => Err(Refusal::NoRun(format!("there is no run {number}"))),
-        }
+        durable.run(number)
     }
 
     /// Answers a tool call of this session. Returns `false` if it is no longer waiting.

@@ -59,6 +59,8 @@ pub(crate) struct Description {
     pub(crate) metadata: Plain,
     pub(crate) created: SystemTime,
     pub(crate) deadline: SystemTime,
+    /// Set if it ends with its first run.
+    pub(crate) has_one_run: bool,
 }
 
 #[derive(Serialize)]
@@ -69,6 +71,7 @@ struct Written<'a> {
     metadata: &'a Plain,
     created: f64,
     deadline: f64,
+    has_one_run: bool,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +83,7 @@ struct Found {
     metadata: Value,
     created: f64,
     deadline: f64,
+    has_one_run: bool,
 }
 
 /// The files of a durable session, and the room for them. Dropping it before it is
@@ -151,11 +155,15 @@ impl Journals {
         let most = self.size / self.session_size;
         let own = sessions.get(&tenant.name).copied().unwrap_or_default();
         if sessions.values().sum::<u64>() >= most {
-            return Err(Refusal::Quota(format!("durable sessions of the node: limit {most}")));
+            return Err(Refusal::Quota(format!(
+                "durable sessions of the node, with results of ended ones: limit {most}"
+            )));
         }
         let most = tenant.most_saved_bytes(self.size) / self.session_size;
         if own >= most {
-            return Err(Refusal::Quota(format!("durable sessions of this key: limit {most}")));
+            return Err(Refusal::Quota(format!(
+                "durable sessions of this key, with results of ended ones: limit {most}"
+            )));
         }
         *sessions.entry(tenant.name.clone()).or_default() += 1;
         drop(sessions);
@@ -216,6 +224,10 @@ impl SessionFiles {
         &self.id
     }
 
+    pub(crate) fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
     /// Returns the session's journal.
     pub(crate) fn journal(&self) -> JournalEntry {
         // The directory's name was checked.
@@ -225,7 +237,7 @@ impl SessionFiles {
 
     /// Keeps the session with this description, instead of the one before.
     pub(crate) fn keep(&self, description: &Description) -> io::Result<()> {
-        let Description { tenant, policy, metadata, created, deadline } = description;
+        let Description { tenant, policy, metadata, created, deadline, has_one_run } = description;
         let written = Written {
             version: VERSION,
             tenant,
@@ -233,6 +245,7 @@ impl SessionFiles {
             metadata,
             created: seconds(*created),
             deadline: seconds(*deadline),
+            has_one_run: *has_one_run,
         };
         let mut bytes = vec![0; DIGEST_BYTES];
         tokens(&written, &mut Marshal(&mut bytes))
@@ -318,6 +331,7 @@ fn read(path: &Path) -> Result<Description, String> {
         metadata: Plain(found.metadata),
         created: time(found.created).ok_or("its time of creation is none")?,
         deadline: time(found.deadline).ok_or("its deadline is none")?,
+        has_one_run: found.has_one_run,
     })
 }
 
@@ -367,6 +381,7 @@ mod tests {
             metadata: Plain(Value::dict([("a", Value::bytes(vec![0xff]))])),
             created: SystemTime::UNIX_EPOCH + Duration::from_secs(5),
             deadline: SystemTime::UNIX_EPOCH + Duration::from_secs(7),
+            has_one_run: true,
         }
     }
 
@@ -406,7 +421,8 @@ mod tests {
         let bytes = |description: &Description| {
             let mut bytes = Vec::new();
             tokens(&description.policy, &mut Marshal(&mut bytes)).unwrap();
-            (bytes, description.metadata.0.clone(), description.created, description.deadline)
+            let Description { metadata, created, deadline, has_one_run, .. } = description;
+            (bytes, metadata.0.clone(), *created, *deadline, *has_one_run)
         };
         assert_eq!(bytes(found), bytes(&description("a")));
         assert!(!place.join("n-2.journal").exists() && place.join("m-1.journal").exists());

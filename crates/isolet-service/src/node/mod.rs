@@ -13,6 +13,7 @@ mod discretion;
 mod durable;
 mod ending;
 mod events;
+mod finished;
 mod guest;
 mod idempotency;
 mod ids;
@@ -49,6 +50,7 @@ use tokio::sync::oneshot;
 
 use self::audit::{Audit, AuditOwner};
 use self::discretion::Discretion;
+use self::finished::FinishedSessions;
 use self::idempotency::IdempotencyCache;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
@@ -221,6 +223,7 @@ pub struct Node {
     snapshots: Snapshots,
     journals: Option<Arc<Journals>>,
     restorations: Restorations,
+    finished: FinishedSessions,
     sockets: Sockets,
     in_flight: Arc<InFlight>,
     open_requests: Arc<OpenRequests>,
@@ -278,6 +281,7 @@ impl Node {
             snapshots: Snapshots::default(),
             journals,
             restorations: Restorations::default(),
+            finished: FinishedSessions::default(),
             sockets: Sockets::new(),
             audit,
             metrics,
@@ -310,6 +314,7 @@ impl Node {
         let is_gone = |name: &str| tenants.named(name).is_none();
         self.snapshots.forget_of(is_gone);
         self.restorations.forget(is_gone);
+        self.finished.forget(is_gone);
         for session in self.table.those(|session| is_gone(&session.tenant.name)) {
             let ended = self.take(&session, "closed", Reason::Ended(REMOVED.to_owned()));
             if let Some(ended) = ended {
@@ -402,7 +407,7 @@ impl Node {
         self.ids.token(id)
     }
 
-    /// Returns a tenant's sessions, the oldest first.
+    /// Returns a tenant's sessions that have not ended, the oldest first.
     pub fn list(&self, tenant: &Tenant) -> Vec<Listed> {
         let mut sessions: Vec<_> = self.table.of(&tenant.name);
         sessions.sort_by_key(|(_, session)| session.created);
@@ -472,8 +477,21 @@ impl Node {
         }
     }
 
-    /// Removes a session from the table, and counts its end under this label.
+    /// Removes a session from the table with its files, and counts its end under this label.
     fn take(
+        &self,
+        session: &SessionLease,
+        kind: &'static str,
+        reason: Reason,
+    ) -> Option<Arc<NodeSession>> {
+        let ended = self.take_without_files(session, kind, reason)?;
+        if let Some(durable) = &ended.durable {
+            durable.remove();
+        }
+        Some(ended)
+    }
+
+    fn take_without_files(
         &self,
         session: &SessionLease,
         kind: &'static str,
@@ -481,9 +499,6 @@ impl Node {
     ) -> Option<Arc<NodeSession>> {
         let (tenant, text) = (&session.session().tenant.name, reason.to_string());
         let ended = self.table.remove(tenant, session.handle(), reason)?;
-        if let Some(durable) = &ended.durable {
-            durable.remove();
-        }
         self.metrics.ended(kind);
         self.audit.write(tenant, session.handle(), &AuditRecord::Ended(&text));
         Some(ended)
@@ -524,6 +539,7 @@ impl Node {
             }
             self.snapshots.forget_old();
             self.restorations.forget_old();
+            self.finished.forget_old();
             self.named.forget_gone(|id| self.table.has(id));
             self.idempotency.forget(|id| !self.table.has(id));
         }

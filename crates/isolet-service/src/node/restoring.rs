@@ -238,6 +238,13 @@ impl Node {
         let traced = self.traces.session(&tenant.name, files.id());
         let entry = self.open(whose, ready, Beginning::Resumed(files.journal()), true).await?;
         self.metrics.started(since);
+        self.audit.write(&tenant.name, files.id(), &AuditRecord::Restored);
+        // A session whose start is not logged must not be used. Its files stay for another try.
+        if let Err(refusal) = self.audit.check(&tenant.name) {
+            entry.kill();
+            self.end_entry(&entry).await;
+            return Err(refusal);
+        }
         let left = description.deadline.duration_since(SystemTime::now()).unwrap_or_default();
         Ok(NodeSession {
             tenant: Arc::clone(tenant),
@@ -267,20 +274,22 @@ impl Node {
         let id = files.id().to_owned();
         let entry = session.entry();
         let runs = entry.as_ref().map_or(0, |entry| entry.recorded_runs());
-        let most = session.policy.output_bytes();
-        let run = (runs > 0).then(|| DurableRun::new(runs, true, most));
+        let run = (runs > 0).then(|| DurableRun::new(runs, true, &session.policy));
+        let has_one_run = description.has_one_run;
         let durable = Some(DurableSession::restored(files, description, run.clone()));
         let session = NodeSession { durable, ..session };
-        let admitted = self.admit(id.clone(), session, &AuditRecord::Restored).await;
+        let added = self.add(id.clone(), session).await;
         self.restorations.end(&id);
         if self.is_draining() {
             // It may have come after those that are left.
             return self.leave_durable().await;
         }
-        match (admitted, run) {
+        match (added, run) {
             (Ok(session), Some(run)) => {
                 tokio::spawn(Arc::clone(self).go_on_with(session, run));
             }
+            // Its client was not told that the run has begun.
+            (Ok(session), None) if has_one_run => self.end(&session).await,
             (Ok(_), None) => {}
             (Err(refusal), _) => {
                 self.discretion.report(&format!("the session {id} was not restored: {refusal:?}"));

@@ -18,7 +18,7 @@ use tokio::sync::watch;
 use super::Refusal;
 use super::events::Event;
 use super::traces::Traces;
-use crate::core::{Display, Execution, Failure, Kept, Listener, ToolCall, size_up_to};
+use crate::core::{Display, Execution, Failure, Kept, Listener, Policy, ToolCall, size_up_to};
 use isolet::internals::lock;
 
 /// Output is kept in pieces of up to so many bytes.
@@ -101,6 +101,8 @@ pub struct DurableRun {
     is_again: bool,
     /// How much of the events is kept, in bytes.
     most: u64,
+    /// The maximum size of its value, in bytes.
+    max_value: u64,
     log: Mutex<Log>,
     changed: watch::Sender<()>,
 }
@@ -168,13 +170,19 @@ pub struct Reader {
 }
 
 impl DurableRun {
-    pub(crate) fn new(number: u64, is_again: bool, most: u64) -> Arc<Self> {
-        let changed = watch::Sender::new(());
-        Arc::new(Self { number, is_again, most, log: Mutex::default(), changed })
+    pub(crate) fn new(number: u64, is_again: bool, policy: &Policy) -> Arc<Self> {
+        let (most, max_value) = (policy.output_bytes(), policy.value_bytes());
+        let (log, changed) = (Mutex::default(), watch::Sender::new(()));
+        Arc::new(Self { number, is_again, most, max_value, log, changed })
     }
 
     pub fn number(&self) -> u64 {
         self.number
+    }
+
+    /// Returns the maximum size of its value, in bytes.
+    pub fn max_value(&self) -> u64 {
+        self.max_value
     }
 
     /// Reads the events after the cursor.
@@ -331,9 +339,8 @@ impl Log {
 }
 
 impl Reader {
-    /// Returns the number of the run.
-    pub fn number(&self) -> u64 {
-        self.run.number
+    pub fn run(&self) -> &DurableRun {
+        &self.run
     }
 
     /// Waits for what comes next, and returns it with the cursor after it; `None` after the end.

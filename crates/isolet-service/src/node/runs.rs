@@ -104,12 +104,17 @@ impl Node {
             Ok(execution) => execution.session_ended,
             Err(failure) => !failure.session_alive,
         };
-        if is_over {
-            let (kind, reason) = match &answer {
-                Ok(execution) => ("ended", ended(execution)),
-                Err(failure) => (failure.kind.name(), failure.message.clone()),
-            };
-            self.remove(session, kind, Reason::Ended(reason)).await;
+        let has_one_run =
+            session.session().durable.as_ref().is_some_and(|durable| durable.has_one_run());
+        match &answer {
+            Ok(execution) if is_over || has_one_run => {
+                self.finish_session(session, "ended", Reason::Ended(ended(execution))).await;
+            }
+            Err(failure) if is_over || has_one_run => {
+                let reason = Reason::Ended(failure.message.clone());
+                self.remove(session, failure.kind.name(), reason).await;
+            }
+            _ => {}
         }
         Ok(answer?)
     }

@@ -34,7 +34,7 @@ pub struct NodeSession {
     pub(crate) contexts: Contexts,
     pub(crate) commands: Commands,
     /// Set if it outlives the node's process.
-    pub(crate) durable: Option<DurableSession>,
+    pub(crate) durable: Option<Arc<DurableSession>>,
     pub(crate) use_so_far: Mutex<Use>,
     /// Cancelled once the session ends.
     pub(crate) ended: CancellationToken,
@@ -135,11 +135,16 @@ pub type SessionLease = Lease<NodeSession>;
 
 /// A session for one request, which ends when this is dropped.
 pub struct OwnSession {
-    pub(crate) node: Arc<Node>,
-    pub(crate) used: SessionLease,
+    node: Arc<Node>,
+    used: SessionLease,
+    is_kept: bool,
 }
 
 impl OwnSession {
+    pub(crate) fn new(node: &Arc<Node>, used: SessionLease) -> Self {
+        Self { node: Arc::clone(node), used, is_kept: false }
+    }
+
     pub fn used(&self) -> &SessionLease {
         &self.used
     }
@@ -148,10 +153,18 @@ impl OwnSession {
     pub async fn end(self) {
         self.node.end(&self.used).await;
     }
+
+    /// Has the session live on.
+    pub(crate) fn keep(mut self) {
+        self.is_kept = true;
+    }
 }
 
 impl Drop for OwnSession {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         // Still in the table if the client has disconnected.
         if let Some(ended) = self.node.take(&self.used, "closed", Reason::Closed) {
             let node = Arc::clone(&self.node);
@@ -178,6 +191,8 @@ pub struct NewSession {
     pub snapshot: Option<String>,
     /// Set if it outlives the node's process.
     pub durable: bool,
+    /// Set if it ends with its first run.
+    pub has_one_run: bool,
 }
 
 /// A session, as lists show it.
@@ -188,6 +203,8 @@ pub struct Listed {
     pub left: Duration,
     pub is_paused: bool,
     pub is_durable: bool,
+    /// Set if it has ended with a run, whose result waits for its client.
+    pub has_ended: bool,
     pub memory_bytes: u64,
     pub metadata: Plain,
 }
@@ -211,5 +228,5 @@ pub(crate) fn listed(id: String, session: &NodeSession) -> Listed {
     let (created, is_paused) = (session.created, session.is_paused());
     let (memory_bytes, metadata) = (session.policy.memory_bytes(), session.metadata.clone());
     let is_durable = session.is_durable();
-    Listed { id, created, left, is_paused, is_durable, memory_bytes, metadata }
+    Listed { id, created, left, is_paused, is_durable, has_ended: false, memory_bytes, metadata }
 }

@@ -59,7 +59,7 @@ impl Node {
             return Err(Failure::config(message).into());
         }
         let used = self.create_patiently(tenant, new, patience).await?;
-        Ok(OwnSession { node: Arc::clone(self), used })
+        Ok(OwnSession::new(self, used))
     }
 
     async fn start(
@@ -106,6 +106,7 @@ impl Node {
                 metadata: new.metadata.clone(),
                 created,
                 deadline: wall(deadline),
+                has_one_run: new.has_one_run,
             };
             DurableSession::begin(files, description)
         });
@@ -161,23 +162,34 @@ impl Node {
         self.ids.next().map_err(|error| Failure::config(error.to_string()))
     }
 
-    /// Adds a started session to the table.
+    /// Writes to the audit log that a session has started, and adds it to the table.
     pub(crate) async fn admit(
         &self,
         id: String,
         session: NodeSession,
         record: &AuditRecord<'_>,
     ) -> Result<SessionLease, Refusal> {
-        // The table itself has no limit below that of slots.
-        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
         let tenant = Arc::clone(&session.tenant);
         self.audit.write(&tenant.name, &id, record);
-        let used = room.fill_again(&tenant.name, id, session);
+        let used = self.add(id, session).await?;
         // A session whose start is not logged must not be used.
         if let Err(refusal) = self.audit.check(&tenant.name) {
             self.remove(&used, "closed", Reason::Ended(UNLOGGED.to_owned())).await;
             return Err(refusal);
         }
+        Ok(used)
+    }
+
+    /// Adds a session to the table whose start is in the audit log.
+    pub(super) async fn add(
+        &self,
+        id: String,
+        session: NodeSession,
+    ) -> Result<SessionLease, Refusal> {
+        let tenant = Arc::clone(&session.tenant);
+        // The table itself has no limit below that of slots.
+        let room = self.table.make_room().map_err(|_| Refusal::Full(self.settings.max_sessions))?;
+        let used = room.fill_again(&tenant.name, id, session);
         // Checked after adding it: from now on, removing the tenant finds the session.
         if let Err(refusal) = self.current(&tenant) {
             self.remove(&used, "closed", Reason::Ended(REMOVED.to_owned())).await;
