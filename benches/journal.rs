@@ -25,7 +25,7 @@ found = []
 for n in range(10_000):
     found.append(look(f'query {n}')['n'])
 ";
-const LOOPS: usize = 5;
+const LOOPS: usize = 15;
 /// A program that computes for a while and makes a few calls.
 const PROGRAM: &str = "
 total = 0
@@ -54,12 +54,17 @@ fn main() -> Result<()> {
         println!("\nsessions in: {isolation:?}\n");
         let engine =
             Engine::builder().worker(env!("CARGO_BIN_EXE_isolet")).isolation(isolation).build()?;
-        let spec = ToolSpec::new("look").param(Param::new("query"));
-        let look = Tool::from_handler(spec, |_, cx| async move {
-            isolet::to_value(&serde_json::json!({ "n": cx.call_id() }))
-                .map_err(|error| isolet::ToolError::new("ValueError", error.to_string()))
-        });
-        let sandbox = Sandbox::builder(&engine).tool(look).build()?;
+        let tool = |name: &str| {
+            let spec = ToolSpec::new(name).param(Param::new("query"));
+            Tool::from_handler(spec, |_, cx| async move {
+                isolet::to_value(&serde_json::json!({ "n": cx.call_id() }))
+                    .map_err(|error| isolet::ToolError::new("ValueError", error.to_string()))
+            })
+        };
+        let tools = [tool("look"), tool("look_again").idempotent()];
+        let sandbox =
+            tools.into_iter().fold(Sandbox::builder(&engine), |built, tool| built.tool(tool));
+        let sandbox = sandbox.build()?;
         // Sessions from here on are copies.
         let _first = until_copy(&sandbox)?;
         measure(&sandbox)?;
@@ -70,7 +75,12 @@ fn main() -> Result<()> {
 fn measure(sandbox: &Sandbox) -> Result<()> {
     let mut journals = Journals(tempfile::tempdir()?, 0);
     println!("| p50, ms | without | with | ratio |\n|-|-|-|-|");
-    for (title, code, runs) in [("run", RUN, RUNS), ("10,000 calls", LOOP, LOOPS)] {
+    let again = LOOP.replace("look", "look_again");
+    for (title, code, runs) in [
+        ("run", RUN, RUNS),
+        ("10,000 calls", LOOP, LOOPS),
+        ("10,000 calls, idempotent", &again, LOOPS),
+    ] {
         let recorded = sandbox.blocking().record(journals.next())?;
         let mut sessions = [sandbox.blocking().session()?, recorded];
         let [before, after] = turns(&mut sessions, code, runs)?;

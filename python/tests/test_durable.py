@@ -249,6 +249,11 @@ def test_a_journal_is_neither_overwritten_nor_longer_than_it_may_be(tmp_path: Pa
     larger = isolet.Journal(tmp_path / "small", sync=True, max_bytes=1 << 20)
     assert isolet.resume(larger, tools=[isolet.tool(answer, idempotent=True)]).value == "end"
 
+    ending = isolet.Journal(tmp_path / "ending", max_bytes=100_000, when_full="end_recording")
+    assert isolet.run(code, tools=[answer], journal=ending).value == "end"
+    with pytest.raises(isolet.JournalError, match="is empty"):
+        isolet.resume(ending, tools=[answer])
+
 
 AGENT = """
 def plan(goal):
@@ -293,6 +298,15 @@ def test_a_replay_has_the_variables_of_the_function_in_which_it_stops(journal: P
         assert session.bind_locals() == isolet.StoppedAt("plan", 5, ["goal", "step", "tried"])
         assert session.eval("tried") == ["found tea 0", "found tea 1"]
         assert session.go_on() is None
+    lines: list[tuple[int | tuple[str, int], list[str]]]
+    lines = [(5, []), (("<input>", 6), [f"found tea {n}" for n in range(4)])]
+    for line, tried in lines:
+        with isolet.Sandbox().replay(journal, until_line=line) as session:
+            assert session.go_on().status == "interrupted"
+            assert session.bind_locals().line == (line if isinstance(line, int) else line[1])
+            assert session.eval("tried") == tried
+    with pytest.raises(isolet.ConfigError, match="lines are counted from 1"):
+        isolet.replay(journal, until_line=0)
     with isolet.Sandbox().session() as session:
         assert session.bind_locals() is None
 
@@ -350,6 +364,9 @@ def test_the_number_of_a_call_is_known_only_to_its_tool() -> None:
 
 def test_a_journal_is_a_value() -> None:
     assert isolet.Journal("a", sync=True) == isolet.Journal("a", sync=True)
-    assert repr(isolet.Journal("a")) == "Journal(path='a', sync=False, max_bytes=None)"
+    assert repr(isolet.Journal("a")) == (
+        "Journal(path='a', sync=False, max_bytes=None, "
+        "when_full='end_session')"
+    )
     with pytest.raises(AttributeError):
         isolet.Journal("a").path = "b"  # type: ignore[misc]

@@ -106,6 +106,7 @@ def replay(
     *,
     until_call: int | None = None,
     until_time: float | None = None,
+    until_line: int | tuple[str, int] | None = None,
     on_stdout: Callable[[str], object] | None = None,
     on_stderr: Callable[[str], object] | None = None,
     on_display: Callable[[Display], object] | None = None,
@@ -121,6 +122,8 @@ def replay(
         path: the file.
         until_call: the number of a call of a tool, from 1 on: stops where it is made.
         until_time: seconds since the session began: stops then.
+        until_line: a line, or `("agent.py", 31)`: stops before that line of any code, or of the
+            code in that file.
         on_stdout: called with each piece of the standard output.
         on_stderr: the same for the standard error.
         on_display: called with each picture, table and other rich result.
@@ -139,7 +142,9 @@ def replay(
     execution = None
     with (
         Sandbox(server=server, **policy) as sandbox,
-        sandbox.replay(path, until_call=until_call, until_time=until_time) as session,
+        sandbox.replay(
+            path, until_call=until_call, until_time=until_time, until_line=until_line
+        ) as session,
     ):
         callbacks: OutputCallbacks
         callbacks = {"on_stdout": on_stdout, "on_stderr": on_stderr, "on_display": on_display}

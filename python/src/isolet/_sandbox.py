@@ -96,7 +96,12 @@ class Sandbox(Binding):
         return Session(self._open(_session.resumed(Journal.of(journal)), later=False))
 
     def replay(
-        self, path: StrPath, *, until_call: int | None = None, until_time: float | None = None
+        self,
+        path: StrPath,
+        *,
+        until_call: int | None = None,
+        until_time: float | None = None,
+        until_line: int | tuple[str, int] | None = None,
     ) -> Session:
         """Opens the session of a journal to look back at it. It is as it was when its first run
         began; each `Session.go_on` runs the next one, which prints what it had printed.
@@ -110,11 +115,13 @@ class Sandbox(Binding):
             path: the file.
             until_call: the number of a call of a tool, from 1 on: stops where it is made.
             until_time: seconds since the session began: stops then.
+            until_line: a line, or `("agent.py", 31)`: stops before that line of any code, or of the
+                code in that file.
 
         Raises:
             StartError: the server cannot be started.
         """
-        begun = _session.looked_back(path, until_call, until_time)
+        begun = _session.looked_back(path, until_call, until_time, until_line)
         return Session(self._open(begun, later=False))
 
     def run(

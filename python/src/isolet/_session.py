@@ -80,7 +80,10 @@ def resumed(journal: Journal) -> Beginning:
 
 
 def looked_back(
-    path: str | os.PathLike[str], until_call: int | None, until_time: float | None
+    path: str | os.PathLike[str],
+    until_call: int | None,
+    until_time: float | None,
+    until_line: int | tuple[str, int] | None,
 ) -> Beginning:
     """The session of a journal, to look back at it."""
     until: dict[str, Any] = {}
@@ -88,6 +91,9 @@ def looked_back(
         until["until_call"] = until_call
     if until_time is not None:
         until["until_time"] = float(until_time)
+    if until_line is not None:
+        file, line = (None, until_line) if isinstance(until_line, int) else until_line
+        until["until_line"] = [file, line]
     return Beginning("replay", text(host_path(path), "path"), until)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Literal
 
 from ._values import text
 
@@ -28,8 +28,13 @@ class Journal:
     max_bytes: int | None = None
     """The most bytes of the file, 1 GiB by default.
 
-    A run that needs more is a `JournalError`, and its session ends. It can be resumed with a larger
-    journal."""
+    `when_full` says what happens past it."""
+    when_full: Literal["end_session", "end_recording"] = "end_session"
+    """What happens to a run that needs a larger file.
+
+    * `"end_session"`: it is a `JournalError`, and its session ends. It can be resumed with a larger
+      journal.
+    * `"end_recording"`: the session goes on, and is recorded no longer. The file is emptied."""
 
     @classmethod
     def of(cls, journal: Journal | StrPath) -> Journal:
@@ -52,4 +57,6 @@ class Journal:
             wire["sync"] = "always"
         if self.max_bytes is not None:
             wire["max_bytes"] = self.max_bytes
+        if self.when_full != "end_session":
+            wire["when_full"] = self.when_full
         return wire

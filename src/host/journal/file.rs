@@ -1,6 +1,6 @@
-//! The file of a journal: a magic line, and records. A record is its length and the beginning of
-//! its digest, each four bytes, and itself, encoded with `postcard`. A program that is killed
-//! leaves the last record incomplete at most, and it is left out.
+//! The file of a journal: a magic line, and records. A record is its length and its CRC-32, each
+//! four bytes, and itself, encoded with `postcard`. A program that is killed leaves the last record
+//! incomplete at most, and it is left out.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -203,9 +203,7 @@ impl Drop for Appender {
 /// Returns the header of a record, whose length is within [`RECORD_BYTES`].
 pub(super) fn header(body: &[u8]) -> [u8; HEADER_BYTES] {
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-    let digest = blake3::hash(body);
-    let digest = digest.as_bytes().first_chunk().copied().map_or(0, u32::from_le_bytes);
-    (u64::from(digest) << 32 | u64::from(length)).to_le_bytes()
+    (u64::from(crc32fast::hash(body)) << 32 | u64::from(length)).to_le_bytes()
 }
 
 /// A journal that is read, as long as it was when it was opened.

@@ -133,7 +133,16 @@ fn what_cannot_be_recorded_or_resumed_is_told_in_the_words_of_the_protocol() {
         (json!(["session", 0, 9, 1, null, {"path": journal, "sync": 1}]), "config", "sync"),
         (json!(["session", 0, 9, 1, null, {"path": journal, "limit": 1}]), "config", "limit"),
         (json!(["replay", 0, 9, 1, journal, {"until_call": 0}]), "config", "counted from 1"),
-        (json!(["replay", 0, 9, 1, journal, {"until_call": 1, "until_time": 1}]), "config", "both"),
+        (
+            json!(["replay", 0, 9, 1, journal, {"until_call": 1, "until_time": 1}]),
+            "config",
+            "several",
+        ),
+        (
+            json!(["replay", 0, 9, 1, journal, {"until_line": [null, 0]}]),
+            "config",
+            "counted from 1",
+        ),
         (json!(["replay", 0, 9, 1, journal, {"until_time": -1}]), "config", "`until_time` is -1"),
         (
             json!(["session", 0, 9, 1, null, {"path": journal, "max_bytes": 10}]),

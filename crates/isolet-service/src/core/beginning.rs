@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use isolet::{Journal, JournalSync, Replay, Value};
+use isolet::{Journal, JournalFull, JournalSync, Replay, Value};
 use serde::Deserialize;
 
 use super::{Failure, execution};
@@ -29,6 +29,17 @@ pub struct JournalEntry {
     /// The maximum size of the file.
     #[serde(default)]
     max_bytes: Option<u64>,
+    #[serde(default)]
+    when_full: FullEntry,
+}
+
+/// What happens to a run that needs a larger file.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FullEntry {
+    #[default]
+    EndSession,
+    EndRecording,
 }
 
 /// When what is recorded reaches the device.
@@ -54,6 +65,8 @@ struct Until {
     until_call: Option<u64>,
     /// Since the session began, in seconds.
     until_time: Option<f64>,
+    /// A file, or `None` for any, and a line of it.
+    until_line: Option<(Option<String>, u64)>,
 }
 
 /// The options of going on with the run of a journal.
@@ -85,7 +98,8 @@ impl JournalEntry {
 
     /// A journal in this file, of at most so many bytes.
     pub(crate) fn at(path: String, max_bytes: u64) -> Self {
-        Self { path, sync: SyncEntry::Never, max_bytes: Some(max_bytes) }
+        let (sync, when_full) = (SyncEntry::Never, FullEntry::EndSession);
+        Self { path, sync, max_bytes: Some(max_bytes), when_full }
     }
 
     /// Converts to the library's type.
@@ -93,6 +107,10 @@ impl JournalEntry {
         let journal = Journal::at(self.path).sync(match self.sync {
             SyncEntry::Never => JournalSync::Never,
             SyncEntry::Always => JournalSync::Always,
+        });
+        let journal = journal.when_full(match self.when_full {
+            FullEntry::EndSession => JournalFull::EndSession,
+            FullEntry::EndRecording => JournalFull::EndRecording,
         });
         match self.max_bytes {
             Some(bytes) => journal.max_bytes(bytes),
@@ -116,20 +134,26 @@ impl LookBack {
     /// Converts to the library's type.
     pub(crate) fn replay(self) -> Result<Replay, Failure> {
         let replay = Replay::of(self.path);
-        match self.until {
-            Until { until_call: Some(_), until_time: Some(_) } => {
-                let message = "a replay ends at `until_call` or at `until_time`, and has both";
-                Err(Failure::config(message))
-            }
-            Until { until_call: Some(0), .. } => {
+        let Until { until_call, until_time, until_line } = self.until;
+        match (until_call, until_time, until_line) {
+            (None, None, None) => Ok(replay),
+            (Some(0), None, None) => {
                 Err(Failure::config("`until_call` is 0, and calls are counted from 1"))
             }
-            Until { until_call: Some(call), .. } => Ok(replay.until_call(call)),
-            Until { until_time: Some(seconds), .. } => {
+            (Some(call), None, None) => Ok(replay.until_call(call)),
+            (None, Some(seconds), None) => {
                 let time: Duration = execution::duration("until_time", seconds)?;
                 Ok(replay.until_time(time))
             }
-            Until { until_call: None, until_time: None } => Ok(replay),
+            (None, None, Some((_, 0))) => {
+                Err(Failure::config("`until_line` is 0, and lines are counted from 1"))
+            }
+            (None, None, Some((file, line))) => Ok(replay.until_line(file.as_deref(), line)),
+            _ => {
+                let message = "a replay ends at one of `until_call`, `until_time` and \
+                               `until_line`, and has several";
+                Err(Failure::config(message))
+            }
         }
     }
 }

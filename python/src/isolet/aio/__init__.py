@@ -83,6 +83,7 @@ async def replay(
     *,
     until_call: int | None = None,
     until_time: float | None = None,
+    until_line: int | tuple[str, int] | None = None,
     on_stdout: Callable[[str], object] | None = None,
     on_stderr: Callable[[str], object] | None = None,
     on_display: Callable[[Display], object] | None = None,
@@ -99,7 +100,9 @@ async def replay(
     execution = None
     async with (
         Sandbox(server=server, **policy) as sandbox,
-        sandbox.replay(path, until_call=until_call, until_time=until_time) as session,
+        sandbox.replay(
+            path, until_call=until_call, until_time=until_time, until_line=until_line
+        ) as session,
     ):
         callbacks: OutputCallbacks
         callbacks = {"on_stdout": on_stdout, "on_stderr": on_stderr, "on_display": on_display}
