@@ -392,6 +392,11 @@ export function op_isolet_saved_library(path: string): any;
 export function op_isolet_saved_memory(memory: any): number;
 
 /**
+ * Returns `true` if an interrupt ends the shell's run in a recorded session. Python takes it then.
+ */
+export function op_isolet_shell_interrupted(): boolean;
+
+/**
  * Returns the compiled shell.
  */
 export function op_isolet_shell_module(): WebAssembly.Module;
@@ -495,9 +500,10 @@ export function op_isolet_wasm_compile(source: any): WebAssembly.Module;
 export function op_isolet_wasm_module(): WebAssembly.Module;
 
 /**
- * Sets the address of the byte that makes the shell end its run.
+ * Sets the address of the byte that makes the shell end its run. Returns `false` in a recorded
+ * session: an interrupt has its place there, so the shell looks for it.
  */
-export function op_isolet_watch_shell(memory: any, at: number): void;
+export function op_isolet_watch_shell(memory: any, at: number): boolean;
 
 /**
  * Sets the address of the byte that makes CPython check for an interrupt.

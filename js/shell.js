@@ -6,6 +6,7 @@ import { bytesOf } from "ext:isolet/calls.js";
 import { growShell } from "ext:isolet/wasm.js";
 import {
   op_isolet_entropy,
+  op_isolet_shell_interrupted,
   op_isolet_shell_module,
   op_isolet_wall_clock,
   op_isolet_watch_shell,
@@ -75,6 +76,8 @@ class Shell {
   #exports = null;
   /** What the shell takes next. */
   #kept = nothing;
+  /** The address of the byte that ends the run, in a recorded session. */
+  #flag = 0;
   /** The descriptors of each session's output. */
   #outputs = { __proto__: null };
 
@@ -124,7 +127,14 @@ class Shell {
 
   /** Has an interrupt end the run of this session. */
   #watch(session) {
-    op_isolet_watch_shell(this.#exports.memory, this.#exports.session_flag(session) >>> 0);
+    const flag = this.#exports.session_flag(session) >>> 0;
+    this.#flag = op_isolet_watch_shell(this.#exports.memory, flag) ? 0 : flag;
+  }
+
+  /** The time, which the shell looks at wherever it can end. */
+  #now() {
+    if (this.#flag !== 0 && op_isolet_shell_interrupted()) this.#bytes(this.#flag, 1)[0] = 1;
+    return op_isolet_wall_clock() * 1000;
   }
 
   /** Gives the run of a session more input; nothing more comes if it is empty. */
@@ -342,7 +352,7 @@ class Shell {
           // background is. An exception would be a trap in the module.
         }
       },
-      now_micros: () => op_isolet_wall_clock() * 1000,
+      now_micros: () => this.#now(),
       random: (at, length) => op_isolet_entropy(this.#bytes(at, length)),
       grow: (pages) => growShell(this.#exports.memory, pages),
     };

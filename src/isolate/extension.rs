@@ -53,6 +53,7 @@ deno_core::extension!(
         ops::memory::op_isolet_memory_take,
         ops::shell::op_isolet_shell_module,
         ops::shell::op_isolet_watch_shell,
+        ops::shell::op_isolet_shell_interrupted,
         ops::run::op_isolet_frame_take,
         ops::run::op_isolet_report,
         ops::run::op_isolet_exited,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use isolet::{Cell, Execution, Limits, Outcome, Replay, Sandbox, Termination};
+use isolet::{Cell, Execution, Limits, Outcome, Replay, Sandbox, Syntax, Termination};
 
 use crate::util::{self, Scratch};
 
@@ -60,6 +60,34 @@ while True:
     assert!(is_deadline(&recorded) && !recorded.session_alive(), "{recorded:?}");
     assert!(is_deadline(&replayed) && !replayed.session_alive(), "{replayed:?}");
     assert_eq!(replayed.stdout(), recorded.stdout());
+}
+
+#[tokio::test]
+async fn an_interrupt_in_a_command_of_the_shell_comes_where_it_came() {
+    let count = "n=0; while :; do n=$((n+1)); echo $n > /tmp/n; done";
+    let program = format!(
+        "import subprocess
+try:
+    subprocess.run({count:?}, shell=True)
+except KeyboardInterrupt:
+    print('counted to', open('/tmp/n').read())
+    raise"
+    );
+    for program in [Cell::from(program), Cell::from(count).syntax(Syntax::Shell)] {
+        let [recorded, replayed] = ends(&limited(), program).await;
+        assert!(is_deadline(&recorded) && is_deadline(&replayed), "{recorded:?} {replayed:?}");
+        assert_eq!(replayed.stdout(), recorded.stdout());
+    }
+    // The session goes on with what the command has done.
+    let scratch = Scratch::new("replayed-ends");
+    let path = scratch.path().join("run.journal");
+    let mut session = limited().record(&path).await.unwrap();
+    session.run(Cell::from(count).syntax(Syntax::Shell)).await.unwrap();
+    let counted = session.run("print(open('/tmp/n').read())").await.unwrap();
+    drop(session);
+    let mut session = limited().resume(&path).await.unwrap();
+    let replayed = session.go_on().await.unwrap().unwrap();
+    assert_eq!(replayed.stdout(), counted.stdout());
 }
 
 #[tokio::test]

@@ -145,6 +145,12 @@ impl Recording {
         is_interrupted
     }
 
+    /// The shell looks for an interrupt. Returns `true` if there is one, which Python takes later.
+    pub(crate) fn look_in_shell(&mut self, control: &IsolateControl) -> bool {
+        self.is_interrupted = self.take_interrupt(control);
+        self.is_interrupted
+    }
+
     /// An interrupt ends what the guest waits for.
     pub(crate) fn interrupt(&mut self) {
         self.is_interrupted = true;
