@@ -2,6 +2,7 @@
 
 use super::checkpoint::Turn;
 use super::setup::Effect;
+use crate::data::cell::Role;
 use crate::host::journal::{CommandKind, Ending};
 use crate::host::saved::SavedWriter;
 use crate::protocol::codec;
@@ -29,7 +30,9 @@ pub(super) enum Origin {
 impl Frame {
     pub(super) fn of(command: Command) -> Self {
         let kind = match command {
-            Command::Run(_) => CommandKind::Run,
+            Command::Run(ref run) => CommandKind::Run {
+                is_program: matches!(run.role, Role::Program | Role::KeptProgram),
+            },
             Command::End => CommandKind::End,
             Command::Start(_) => CommandKind::Start,
             Command::Resume { .. } => CommandKind::Resume,
@@ -60,7 +63,7 @@ impl Frame {
     }
 
     pub(super) fn is_run(&self) -> bool {
-        self.kind == CommandKind::Run
+        self.kind.is_run()
     }
 
     pub(super) fn is_end(&self) -> bool {

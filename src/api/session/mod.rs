@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub use files::{FileEntry, Files};
 pub use interrupt_handle::InterruptHandle;
 use opening::{config, keeper, next_id};
-pub use recorded::run_counter;
+pub use recorded::{has_program_to_go_on, run_counter};
 use seat::Seat;
 use shared::Shared;
 pub use state::SessionState;

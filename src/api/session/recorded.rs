@@ -320,6 +320,13 @@ pub fn run_counter(session: &Session) -> Option<watch::Receiver<u64>> {
     session.shared.journal.as_ref().map(|journal| journal.run_counter())
 }
 
+/// Returns `true` if [`Session::go_on`] has a whole program to run.
+#[must_use]
+pub fn has_program_to_go_on(session: &Session) -> bool {
+    let waiting = session.shared.journal.as_ref().and_then(|journal| journal.waiting_kind());
+    waiting == Some(CommandKind::Run { is_program: true })
+}
+
 impl Shared {
     /// Gives a recorded session its first command.
     async fn begin_recorded(self: &Arc<Self>, first: Frame) -> Result<(), Error> {
@@ -451,7 +458,7 @@ impl Shared {
     ) -> Result<Execution, Error> {
         let CommandRecord { kind, run_milliseconds, stdin: known, frame } = next.command;
         let limit = match kind {
-            CommandKind::Run | CommandKind::End => self.limits.run_time(),
+            CommandKind::Run { .. } | CommandKind::End => self.limits.run_time(),
             _ => self.limits.run_time().max(SAVING_TIME),
         };
         let run_time = match next.ending {

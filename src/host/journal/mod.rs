@@ -208,7 +208,7 @@ impl JournalHost {
     /// Records a command that is about to begin.
     pub(crate) fn begin_command(&self, command: CommandRecord) -> Result<(), Error> {
         lock(&self.state).is_silent = false;
-        let is_run = command.kind == CommandKind::Run;
+        let is_run = command.kind.is_run();
         self.append(&Record::Command(command))?;
         if is_run {
             self.runs.send_modify(|runs| *runs += 1);
@@ -270,7 +270,7 @@ impl JournalHost {
     /// Returns `true` if this is a run that goes on when its owner says so: the last one, or any
     /// one that is looked back at.
     pub(crate) fn waits_for_owner(&self, next: &NextCommand) -> bool {
-        next.is_last_run || self.looks_back() && next.command.kind == CommandKind::Run
+        next.is_last_run || self.looks_back() && next.command.kind.is_run()
     }
 
     /// Keeps a run of the journal until it goes on.
@@ -280,6 +280,11 @@ impl JournalHost {
 
     pub(crate) fn is_waiting(&self) -> bool {
         lock(&self.state).waiting.is_some()
+    }
+
+    /// Returns what kind of command waits to go on.
+    pub(crate) fn waiting_kind(&self) -> Option<CommandKind> {
+        lock(&self.state).waiting.as_ref().map(|next| next.command.kind)
     }
 
     /// Returns the run of the journal that goes on.

@@ -151,10 +151,19 @@ pub(crate) enum CommandKind {
     Start,
     /// The first one of a session that was saved.
     Resume,
-    Run,
+    Run {
+        /// Whether it is a whole program.
+        is_program: bool,
+    },
     /// The last one of a session.
     End,
     Other,
+}
+
+impl CommandKind {
+    pub(crate) fn is_run(self) -> bool {
+        matches!(self, Self::Run { .. })
+    }
 }
 
 /// How a command ended.

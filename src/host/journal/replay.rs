@@ -146,7 +146,7 @@ impl Replay {
             match found.record {
                 Record::Begin { .. } => return Err("it begins twice".to_owned()),
                 Record::Command(command) => {
-                    self.runs += u64::from(command.kind == CommandKind::Run);
+                    self.runs += u64::from(command.kind.is_run());
                     self.was_interrupted = false;
                 }
                 Record::Happened(events) => {
@@ -236,7 +236,7 @@ impl Replay {
             self.commands = found.end;
         }
         let Some(command) = command else { return Ok(None) };
-        let is_run = command.kind == CommandKind::Run;
+        let is_run = command.kind.is_run();
         self.runs_done += u64::from(is_run);
         let is_last_run = is_run && self.runs_done == self.runs;
         Ok(Some(NextCommand { command, ending, packages, is_last_run }))

@@ -137,6 +137,33 @@ async fn the_result_of_a_run_that_ends_its_session_waits_for_its_client() {
 }
 
 #[tokio::test]
+async fn another_process_has_the_same_result_of_each_way_to_run() {
+    let scratch = Scratch::new("node-durable-ways");
+    let node = start(&scratch);
+    let mut runs = Vec::new();
+    for mut body in [
+        json!({"code": "print(1)\n7", "program": true}),
+        json!({"code": "n + 1", "inputs": {"n": 41}}),
+        json!({"code": "echo a; exit 3", "syntax": "shell"}),
+        json!({"code": "input()", "stdin": "typed\n", "timeout": 20.0}),
+        json!({"code": "import sys\nsys.exit(4)", "program": true, "argv": ["x"]}),
+        json!({"code": "1 / 0", "name": "a.py"}),
+    ] {
+        body["durable"] = json!(true);
+        let (status, begun) = node.ask_as(&A, "POST /v1/run", &body).await;
+        assert_eq!(status, 202, "{begun}");
+        let id = begun["session"].as_str().unwrap().to_owned();
+        let ran = result(&node, &id).await;
+        runs.push((id, ran));
+    }
+    kill(node);
+    let node = start(&scratch);
+    for (id, ran) in runs {
+        assert_eq!(result(&node, &id).await, ran);
+    }
+}
+
+#[tokio::test]
 async fn a_reader_that_comes_late_hears_what_is_lost_and_the_rest() {
     let scratch = Scratch::new("node-durable-dropped");
     let node = start(&scratch);

@@ -18,7 +18,7 @@ use super::reply::Answering;
 use super::sandboxes::{Made, SandboxEntry};
 use super::tools::ToolEntry;
 use super::{Execution, Failure, Listener, Owner, Run, Service};
-use isolet::internals::{lock, run_counter};
+use isolet::internals::{has_program_to_go_on, lock, run_counter};
 
 /// Why a session refuses a command.
 pub(crate) enum Refused {
@@ -513,13 +513,14 @@ impl SessionEntry {
             return Ok(Some(Execution::interrupted()));
         }
         *lock(&self.listener) = Some(Arc::clone(&listener));
+        let has_value = !has_program_to_go_on(session);
         let execution = if options.stream {
             let run = session.go_on_streaming();
             Some(self.streamed(service, &listener, run).await?)
         } else {
             session.go_on().await?
         };
-        Ok(execution.map(|execution| Execution::of(execution, true)))
+        Ok(execution.map(|execution| Execution::of(execution, has_value)))
     }
 
     /// Passes on what a run writes and displays, and waits for its end.
