@@ -341,7 +341,7 @@ impl SessionPackages {
         if wanted.is_empty() {
             return Ok(());
         }
-        self.load(self.0.store.allowed())?;
+        self.load(&self.allowed_as_in(wanted)?)?;
         for SavedPackage { name, sha256, .. } in wanted {
             let mut bundled = self.0.store.bundle().into_iter().flat_map(Bundle::candidates);
             let is_it = bundled.find(|one| one.name == *name && one.digest.to_string() == *sha256);
@@ -374,6 +374,32 @@ impl SessionPackages {
             return Err(Error::new(ErrorKind::Packages, message).with_hint(hint));
         }
         Ok(())
+    }
+
+    /// Returns what is allowed, in the versions that a session has loaded where it allows them.
+    fn allowed_as_in(&self, wanted: &[SavedPackage]) -> Result<Vec<Requirement>, Error> {
+        let (allowed, store) = (self.0.store.allowed(), self.0.store.store()?);
+        let mut pinned = allowed.to_vec();
+        loop {
+            let resolution = match store.resolve(&pinned) {
+                Ok(resolution) => resolution,
+                Err(error) if pinned.len() == allowed.len() => return Err(refused(error)),
+                // Together they are not allowed.
+                Err(_) => return Ok(allowed.to_vec()),
+            };
+            // Only what is allowed, or needed by it, is in a resolution.
+            let others = resolution.wheels().iter().filter_map(|wheel| {
+                let one = wanted.iter().find(|one| one.name == wheel.name())?;
+                let version = one.version.parse().ok().filter(|it| it != wheel.version())?;
+                Some(Requirement::exactly(wheel.name(), &version))
+            });
+            let before = pinned.len();
+            let others: Vec<_> = others.filter(|one| !pinned.contains(one)).collect();
+            pinned.extend(others);
+            if pinned.len() == before {
+                return Ok(pinned);
+            }
+        }
     }
 
     /// Loads packages for a session that is replayed, whose owner or whose sandbox has let it load

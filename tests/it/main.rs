@@ -38,6 +38,7 @@ mod interrupt;
 mod ipython;
 mod isolation;
 mod journal;
+mod journal_packages;
 mod killed;
 mod leaks;
 mod linking;
