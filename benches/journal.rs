@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use copies::until_copy;
 use isolet::blocking::Session;
-use isolet::{Engine, Isolation, Param, Replay, Sandbox, Tool, ToolSpec};
+use isolet::{Engine, Isolation, Param, Replay, Sandbox, SandboxBuilder, Tool, ToolSpec};
 
 /// A run of about 10 ms.
 const RUN: &str = "sum(i * i for i in range(70_000))";
@@ -62,8 +62,7 @@ fn main() -> Result<()> {
             })
         };
         let tools = [tool("look"), tool("look_again").idempotent()];
-        let sandbox =
-            tools.into_iter().fold(Sandbox::builder(&engine), |built, tool| built.tool(tool));
+        let sandbox = tools.into_iter().fold(Sandbox::builder(&engine), SandboxBuilder::tool);
         let sandbox = sandbox.build()?;
         // Sessions from here on are copies.
         let _first = until_copy(&sandbox)?;

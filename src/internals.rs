@@ -1,7 +1,6 @@
 //! What isolet's other crates need of the library. Not a part of its API: any version may change
 //! it.
 
-pub use crate::api::session::{has_program_to_go_on, run_counter};
 pub use crate::data::invisible::is_invisible;
 pub use crate::data::tool::name::is_identifier;
 pub use crate::data::value::encoded_len;

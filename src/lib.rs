@@ -180,6 +180,8 @@ pub use api::permissions::Permissions;
 pub use api::replay::Replay;
 pub use api::sandbox::{Sandbox, SandboxBuilder};
 pub use api::session::{FileEntry, Files, InterruptHandle, Session, SessionState, StoppedAt};
+#[doc(hidden)] // as `internals`
+pub use api::session::{has_program_to_go_on, run_counter};
 pub use api::stream::{RunOutput, RunStream};
 pub use data::cell::{Cell, Syntax};
 pub use data::display::{Display, MimeData};

@@ -22,6 +22,7 @@ SOURCE = Path(isolet.__file__).parent
 
 EXPORTED = {
     "_node_files.py": isolet.node.__all__,
+    "_node_session.py": isolet.node.__all__,
     "_run.py": isolet.__all__,
     "_sandbox.py": isolet.__all__,
     "_server.py": isolet.__all__,

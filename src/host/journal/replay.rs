@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use super::file::{JournalFile, refused};
-use super::record::{Begin, CallAgain, CommandKind, CommandRecord, Digest, Ending, Record, Reply};
+use super::record::{Begin, CallAgain, CommandRecord, Digest, Ending, Record, Reply};
 use crate::data::error::Error;
 use crate::fs::Before;
 use crate::host::saved::SavedPackage;

@@ -20,7 +20,7 @@ use super::paths::{FilePath, SessionPath, VariablePath};
 use super::problem::Problem;
 use crate::http::credentials::Credentials;
 use isolet_service::core::{Command, Plain, Policy};
-use isolet_service::node::{Listed, NewSession, Node, SessionLease};
+use isolet_service::node::{Durability, Listed, NewSession, Node, SessionLease};
 
 type Served = State<Arc<Node>>;
 
@@ -87,6 +87,7 @@ impl SessionRequest {
         check_size("policy", &policy, MAX_POLICY_BYTES)?;
         check_size("metadata", &metadata, MAX_METADATA_BYTES)?;
         let (policy, inputs) = (Policy::read(policy.0)?, variables(inputs)?);
+        let durable = durable.then_some(Durability::Session);
         Ok(NewSession { policy, inputs, ttl, metadata, snapshot, durable, ..NewSession::default() })
     }
 }

@@ -62,11 +62,14 @@ pub struct LookBack {
 #[serde(default, deny_unknown_fields)]
 struct Until {
     /// The number of a call of a tool.
-    until_call: Option<u64>,
+    #[serde(rename = "until_call")]
+    call: Option<u64>,
     /// Since the session began, in seconds.
-    until_time: Option<f64>,
+    #[serde(rename = "until_time")]
+    time: Option<f64>,
     /// A file, or `None` for any, and a line of it.
-    until_line: Option<(Option<String>, u64)>,
+    #[serde(rename = "until_line")]
+    line: Option<(Option<String>, u64)>,
 }
 
 /// The options of going on with the run of a journal.
@@ -134,8 +137,8 @@ impl LookBack {
     /// Converts to the library's type.
     pub(crate) fn replay(self) -> Result<Replay, Failure> {
         let replay = Replay::of(self.path);
-        let Until { until_call, until_time, until_line } = self.until;
-        match (until_call, until_time, until_line) {
+        let Until { call, time, line } = self.until;
+        match (call, time, line) {
             (None, None, None) => Ok(replay),
             (Some(0), None, None) => {
                 Err(Failure::config("`until_call` is 0, and calls are counted from 1"))

@@ -7,7 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use isolet::blocking::block_on;
-use isolet::{InterruptHandle, RunEvent, RunStream, Session, SessionHandle};
+use isolet::{
+    InterruptHandle, RunEvent, RunStream, Session, SessionHandle, has_program_to_go_on, run_counter,
+};
 use tokio::sync::watch;
 
 use super::answers::{Confinement, Entry, Package, StoppedAt, Variable};
@@ -18,7 +20,7 @@ use super::reply::Answering;
 use super::sandboxes::{Made, SandboxEntry};
 use super::tools::ToolEntry;
 use super::{Execution, Failure, Listener, Owner, Run, Service};
-use isolet::internals::{has_program_to_go_on, lock, run_counter};
+use isolet::internals::lock;
 
 /// Why a session refuses a command.
 pub(crate) enum Refused {

@@ -7,7 +7,7 @@ use super::journals::{Description, Journals, SessionFiles, wall};
 use super::run_gate::Pass;
 use super::run_log::{DurableRun, LogWriter, RunEnd};
 use super::runs::Code;
-use super::session::{Listed, NewSession, OwnSession, SessionLease};
+use super::session::{Durability, Listed, NewSession, OwnSession, SessionLease};
 use super::{Node, Refusal, Tenant, gone};
 use crate::core::{Answer, Command, Failure, Run};
 use isolet::internals::lock;
@@ -152,7 +152,7 @@ impl Node {
         new: NewSession,
         run: Run,
     ) -> Result<(String, Arc<DurableRun>), Refusal> {
-        let new = NewSession { durable: true, has_one_run: true, ..new };
+        let new = NewSession { durable: Some(Durability::Run), ..new };
         let session = self.create(tenant, new, None).await?;
         let id = session.handle().to_owned();
         let same = self.table.get(&tenant.name, &id).map_err(gone)?;
@@ -205,18 +205,6 @@ impl Node {
                 Err(_) => RunEnd::Failed(Failure::closed("the session has ended")),
             });
         });
-    }
-
-    /// Returns the run of this number of a durable session, if it is the last one.
-    pub(crate) fn last_run(
-        &self,
-        session: &SessionLease,
-        number: u64,
-    ) -> Result<Arc<DurableRun>, Refusal> {
-        let durable = session.session().durable.as_ref().ok_or_else(|| {
-            Failure::config("the session is not durable, and the events of its runs are not kept")
-        })?;
-        durable.run(number)
     }
 
     /// Answers a tool call of this session. Returns `false` if it is no longer waiting.

@@ -1,5 +1,6 @@
-//! Ends a node: its runs, its sessions, and those that its next process goes on with.
+//! Ends sessions, and a node: its runs, its sessions, and those that its next process goes on with.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -7,12 +8,73 @@ use futures_util::future::join_all;
 
 use super::session::{NodeSession, SessionLease};
 use super::{AuditRecord, Node};
-use crate::core::Reason;
+use crate::core::{Command, Reason, SessionEntry};
 
 /// The minimum time for sending answers during a shutdown.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Node {
+    /// Ends a session.
+    pub async fn end(&self, session: &SessionLease) {
+        self.remove(session, "closed", Reason::Closed).await;
+    }
+
+    /// Returns `true` if a session was ended by a request or a deadline, and not by its own code.
+    pub fn was_ended(&self, session: &SessionLease) -> bool {
+        match self.table.get(&session.session().tenant.name, session.handle()) {
+            Err(Some(Reason::Ended(_))) | Ok(_) => false,
+            Err(_) => true,
+        }
+    }
+
+    pub(super) async fn remove(&self, session: &SessionLease, kind: &'static str, reason: Reason) {
+        // Its slot stays taken until it has ended.
+        if let Some(ended) = self.take(session, kind, reason) {
+            self.vacate(&ended).await;
+        }
+    }
+
+    /// Closes what is left of a session that was removed from the table.
+    pub(super) async fn vacate(&self, ended: &NodeSession) {
+        ended.ended().cancel();
+        if let Ok(entry) = ended.entry() {
+            self.end_entry(&entry).await;
+        }
+    }
+
+    /// Removes a session from the table with its files, and counts its end under this label.
+    pub(super) fn take(
+        &self,
+        session: &SessionLease,
+        kind: &'static str,
+        reason: Reason,
+    ) -> Option<Arc<NodeSession>> {
+        let ended = self.take_without_files(session, kind, reason)?;
+        if let Some(durable) = &ended.durable {
+            durable.remove();
+        }
+        Some(ended)
+    }
+
+    pub(super) fn take_without_files(
+        &self,
+        session: &SessionLease,
+        kind: &'static str,
+        reason: Reason,
+    ) -> Option<Arc<NodeSession>> {
+        let (tenant, text) = (&session.session().tenant.name, reason.to_string());
+        let ended = self.table.remove(tenant, session.handle(), reason)?;
+        self.metrics.ended(kind);
+        self.audit.write(tenant, session.handle(), &AuditRecord::Ended(&text));
+        Some(ended)
+    }
+
+    pub(super) async fn end_entry(&self, session: &Arc<SessionEntry>) {
+        // It may have ended already.
+        let close = |reply| self.service.carry_out(session, Command::Close { reply });
+        let _ = self.ask(close).await;
+    }
+
     /// Shuts down: refuses new sessions, waits for runs, interrupts those that take too long, and
     /// ends all sessions.
     ///

@@ -8,7 +8,7 @@ use super::durable::DurableSession;
 use super::run_log::DurableRun;
 use super::session::{Listed, SessionLease};
 use super::{Credentials, Node, Refusal, Tenant};
-use crate::core::Reason;
+use crate::core::{Failure, Reason};
 use isolet::internals::lock;
 
 /// The sessions by id. Each keeps its files and so its room among the journals, which bounds them.
@@ -91,7 +91,13 @@ impl Node {
         number: u64,
     ) -> Result<Arc<DurableRun>, Refusal> {
         match self.find_restored(who, id).await {
-            Ok(session) => self.last_run(&session, number),
+            Ok(session) => match &session.session().durable {
+                Some(durable) => durable.run(number),
+                None => Err(Failure::config(
+                    "the session is not durable, and the events of its runs are not kept",
+                )
+                .into()),
+            },
             Err(refusal) => match self.finished_session(who, id) {
                 Some(session) => session.run(number),
                 None => Err(refusal),

@@ -2,9 +2,9 @@
 //! another process of the node makes the session again. Unlike the store, it outlives the node.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Refusal;
 use super::config::JournalSettings;
+use super::private_directory;
 use super::tenants::Tenant;
 use crate::core::tokens::{Marshal, tokens};
 use crate::core::{JournalEntry, Plain, Policy};
@@ -110,20 +111,7 @@ impl Journals {
         let shown = directory.display();
         let failed =
             |error: io::Error| format!("cannot use the directory of journals `{shown}`: {error}");
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
-        let found = fs::metadata(&directory).map_err(failed)?;
-        let (mode, owner) = (found.permissions().mode() & 0o777, found.uid());
-        let own = rustix::process::geteuid().as_raw();
-        if mode & 0o077 != 0 || owner != own {
-            return Err(format!(
-                "the directory of journals `{shown}` is to have sessions, and has mode {mode:o} \
-                 and belongs to the user {owner}; only the user {own} may use it, as with `chmod \
-                 700`"
-            ));
-        }
-        if directory.to_str().is_none() {
-            return Err(format!("`{shown}` is not UTF-8"));
-        }
+        private_directory::make("the directory of journals", &directory)?;
         let path = directory.join(format!("{node}.secret"));
         let mut file = OpenOptions::new()
             .read(true)
@@ -355,6 +343,8 @@ pub(crate) fn wall(at: Instant) -> SystemTime {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::node::ceiling::Ceiling;
     use crate::node::tenants::Quotas;

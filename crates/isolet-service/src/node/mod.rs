@@ -26,6 +26,7 @@ mod on_drop;
 mod open_requests;
 mod packages;
 mod pausing;
+mod private_directory;
 mod restoring;
 mod run_gate;
 mod run_log;
@@ -66,9 +67,7 @@ use self::slots::Slots;
 use self::sockets::Sockets;
 use self::store::Store;
 use self::traces::Traces;
-use crate::core::{
-    Command, Engines, Failure, Owner, Package, Reason, Reply, Service, SessionEntry, Table, Work,
-};
+use crate::core::{Command, Engines, Failure, Owner, Package, Reason, Reply, Service, Table, Work};
 use isolet::internals::lock;
 
 pub use self::audit::{AuditRecord, Outage, Sink, over_quota};
@@ -86,7 +85,7 @@ pub use self::open_requests::RequestPermit;
 pub use self::run_log::{Cursor, DurableRun, Reader, RunEnd, Told};
 pub use self::runs::Streamed;
 pub use self::saved::Snapshot;
-pub use self::session::{Listed, NewSession, NodeSession, OwnSession, SessionLease};
+pub use self::session::{Durability, Listed, NewSession, NodeSession, OwnSession, SessionLease};
 pub use self::streamed::StreamItem;
 pub use self::tenants::{LOCAL, Tenant};
 pub use self::traces::within;
@@ -447,67 +446,6 @@ impl Node {
     ) -> Result<Vec<Package>, Refusal> {
         let requirements = ceiling::admit_packages(&session.session().policy, requirements)?;
         self.carry_out(session, |reply| Command::LoadPackages { requirements, reply }).await
-    }
-
-    /// Ends a session.
-    pub async fn end(&self, session: &SessionLease) {
-        self.remove(session, "closed", Reason::Closed).await;
-    }
-
-    /// Returns `true` if a session was ended by a request or a deadline, and not by its own code.
-    pub fn was_ended(&self, session: &SessionLease) -> bool {
-        match self.table.get(&session.session().tenant.name, session.handle()) {
-            Err(Some(Reason::Ended(_))) | Ok(_) => false,
-            Err(_) => true,
-        }
-    }
-
-    async fn remove(&self, session: &SessionLease, kind: &'static str, reason: Reason) {
-        // Its slot stays taken until it has ended.
-        if let Some(ended) = self.take(session, kind, reason) {
-            self.vacate(&ended).await;
-        }
-    }
-
-    /// Closes what is left of a session that was removed from the table.
-    async fn vacate(&self, ended: &NodeSession) {
-        ended.ended().cancel();
-        if let Ok(entry) = ended.entry() {
-            self.end_entry(&entry).await;
-        }
-    }
-
-    /// Removes a session from the table with its files, and counts its end under this label.
-    fn take(
-        &self,
-        session: &SessionLease,
-        kind: &'static str,
-        reason: Reason,
-    ) -> Option<Arc<NodeSession>> {
-        let ended = self.take_without_files(session, kind, reason)?;
-        if let Some(durable) = &ended.durable {
-            durable.remove();
-        }
-        Some(ended)
-    }
-
-    fn take_without_files(
-        &self,
-        session: &SessionLease,
-        kind: &'static str,
-        reason: Reason,
-    ) -> Option<Arc<NodeSession>> {
-        let (tenant, text) = (&session.session().tenant.name, reason.to_string());
-        let ended = self.table.remove(tenant, session.handle(), reason)?;
-        self.metrics.ended(kind);
-        self.audit.write(tenant, session.handle(), &AuditRecord::Ended(&text));
-        Some(ended)
-    }
-
-    async fn end_entry(&self, session: &Arc<SessionEntry>) {
-        // It may have ended already.
-        let close = |reply| self.service.carry_out(session, Command::Close { reply });
-        let _ = self.ask(close).await;
     }
 
     /// Ends or pauses expired and idle sessions, and starts the checks of queued starts. Runs

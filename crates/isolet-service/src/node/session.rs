@@ -135,14 +135,14 @@ pub type SessionLease = Lease<NodeSession>;
 
 /// A session for one request, which ends when this is dropped.
 pub struct OwnSession {
-    node: Arc<Node>,
+    /// Ends it; none if it lives on.
+    node: Option<Arc<Node>>,
     used: SessionLease,
-    is_kept: bool,
 }
 
 impl OwnSession {
     pub(crate) fn new(node: &Arc<Node>, used: SessionLease) -> Self {
-        Self { node: Arc::clone(node), used, is_kept: false }
+        Self { node: Some(Arc::clone(node)), used }
     }
 
     pub fn used(&self) -> &SessionLease {
@@ -151,23 +151,22 @@ impl OwnSession {
 
     /// Ends the session now.
     pub async fn end(self) {
-        self.node.end(&self.used).await;
+        if let Some(node) = &self.node {
+            node.end(&self.used).await;
+        }
     }
 
     /// Has the session live on.
     pub(crate) fn keep(mut self) {
-        self.is_kept = true;
+        self.node = None;
     }
 }
 
 impl Drop for OwnSession {
     fn drop(&mut self) {
-        if self.is_kept {
-            return;
-        }
+        let Some(node) = self.node.take() else { return };
         // Still in the table if the client has disconnected.
-        if let Some(ended) = self.node.take(&self.used, "closed", Reason::Closed) {
-            let node = Arc::clone(&self.node);
+        if let Some(ended) = node.take(&self.used, "closed", Reason::Closed) {
             tokio::spawn(async move { node.vacate(&ended).await });
         }
     }
@@ -190,9 +189,16 @@ pub struct NewSession {
     /// The snapshot to start from.
     pub snapshot: Option<String>,
     /// Set if it outlives the node's process.
-    pub durable: bool,
-    /// Set if it ends with its first run.
-    pub has_one_run: bool,
+    pub durable: Option<Durability>,
+}
+
+/// Which end of its own a session has that outlives the node's process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Durability {
+    /// It takes run after run.
+    Session,
+    /// It ends with its first run.
+    Run,
 }
 
 /// A session, as lists show it.

@@ -8,7 +8,9 @@ use super::durable::DurableSession;
 use super::journals::{Description, SessionFiles, wall};
 use super::packages::Ready;
 use super::run_gate::QueueIsFull;
-use super::session::{NewSession, NodeSession, NodeSessionState, OwnSession, SessionLease};
+use super::session::{
+    Durability, NewSession, NodeSession, NodeSessionState, OwnSession, SessionLease,
+};
 use super::tenants::Tenant;
 use super::{ImplicitGrants, Node, OnDrop, REMOVED, Refusal, gone};
 use crate::core::{Beginning, Failure, Owner, Policy, Reason, Reply, SessionEntry};
@@ -54,7 +56,7 @@ impl Node {
         new: NewSession,
         patience: Duration,
     ) -> Result<OwnSession, Refusal> {
-        if new.durable {
+        if new.durable.is_some() {
             let message = "a session that ends with its request or socket cannot be durable";
             return Err(Failure::config(message).into());
         }
@@ -72,13 +74,14 @@ impl Node {
             return Err(Refusal::Draining);
         }
         self.audit.check(&tenant.name)?;
-        if new.durable && new.snapshot.is_some() {
+        let is_durable = new.durable.is_some();
+        if is_durable && new.snapshot.is_some() {
             let message = "a durable session cannot begin as a snapshot";
             return Err(Failure::config(message).into());
         }
-        let journals = if new.durable { Some(self.journals()?) } else { None };
-        let asked = new.durable.then(|| new.policy.clone());
-        let policy = self.admitted(tenant, new.policy, &new.grants, new.durable)?;
+        let journals = if is_durable { Some(self.journals()?) } else { None };
+        let asked = is_durable.then(|| new.policy.clone());
+        let policy = self.admitted(tenant, new.policy, &new.grants, is_durable)?;
         let deadline = self.deadline(new.ttl)?;
         let from = new.snapshot.map(|id| self.snapshots.begin(tenant, &id)).transpose()?;
         let ready = self.make_ready(&tenant.name, &policy).await?;
@@ -96,7 +99,7 @@ impl Node {
                 journal: files.as_ref().map(SessionFiles::journal),
             },
         };
-        let entry = self.open((&tenant.name, &id), ready, beginning, new.durable).await?;
+        let entry = self.open((&tenant.name, &id), ready, beginning, is_durable).await?;
         self.metrics.started(since);
         let created = SystemTime::now();
         let durable = files.zip(asked).map(|(files, asked)| {
@@ -106,7 +109,7 @@ impl Node {
                 metadata: new.metadata.clone(),
                 created,
                 deadline: wall(deadline),
-                has_one_run: new.has_one_run,
+                has_one_run: new.durable == Some(Durability::Run),
             };
             DurableSession::begin(files, description)
         });

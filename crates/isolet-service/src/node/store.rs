@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::Refusal;
 use super::config::StoreSettings;
 use super::ids::{self, Ids};
+use super::private_directory;
 use super::tenants::Tenant;
 use crate::core::Failure;
 use isolet::internals::lock;
@@ -58,16 +59,7 @@ impl Store {
         let StoreSettings { directory, size, ttl } = settings;
         let shown = directory.display();
         let failed = |error: std::io::Error| format!("cannot use the store `{shown}`: {error}");
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
-        let found = fs::metadata(&directory).map_err(failed)?;
-        let (mode, owner) = (found.permissions().mode() & 0o777, found.uid());
-        let own = rustix::process::geteuid().as_raw();
-        if mode & 0o077 != 0 || owner != own {
-            return Err(format!(
-                "the store `{shown}` is to have sessions, and has mode {mode:o} and belongs to the \
-                 user {owner}; only the user {own} may use it, as with `chmod 700`"
-            ));
-        }
+        private_directory::make("the store", &directory)?;
         for entry in fs::read_dir(&directory).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_name().to_str().is_some_and(|name| ids.is_prefix(name)) {
@@ -169,6 +161,8 @@ fn own_bytes(limit: u64, bytes: u64) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
     use crate::node::ceiling::Ceiling;
     use crate::node::tenants::Quotas;
