@@ -365,8 +365,7 @@ def test_the_number_of_a_call_is_known_only_to_its_tool() -> None:
 def test_a_journal_is_a_value() -> None:
     assert isolet.Journal("a", sync=True) == isolet.Journal("a", sync=True)
     assert repr(isolet.Journal("a")) == (
-        "Journal(path='a', sync=False, max_bytes=None, "
-        "when_full='end_session')"
+        "Journal(path='a', sync=False, max_bytes=None, when_full='end_session')"
     )
     with pytest.raises(AttributeError):
         isolet.Journal("a").path = "b"  # type: ignore[misc]
