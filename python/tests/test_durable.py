@@ -299,7 +299,7 @@ def test_a_replay_has_the_variables_of_the_function_in_which_it_stops(journal: P
         assert session.eval("tried") == ["found tea 0", "found tea 1"]
         assert session.go_on() is None
     lines: list[tuple[int | tuple[str, int], list[str]]]
-    lines = [(5, []), (("<input>", 6), [f"found tea {n}" for n in range(4)])]
+    lines = [(5, []), (("<cell>", 6), [f"found tea {n}" for n in range(4)])]
     for line, tried in lines:
         with isolet.Sandbox().replay(journal, until_line=line) as session:
             assert session.go_on().status == "interrupted"
