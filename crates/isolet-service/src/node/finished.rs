@@ -118,8 +118,10 @@ impl Node {
     /// Returns a tenant's sessions, also those that have ended with a run, the oldest first.
     pub fn list_all(&self, tenant: &Tenant) -> Vec<Listed> {
         let mut sessions = self.list(tenant);
-        let ended = self.finished.of(&tenant.name);
-        sessions.extend(ended.iter().map(|session| session.ended()));
+        // One that is about to end is in both.
+        let ended = self.finished.of(&tenant.name).into_iter();
+        let ended = ended.filter(|session| !self.table.has(session.id()));
+        sessions.extend(ended.map(|session| session.ended()));
         sessions.sort_by_key(|session| session.created);
         sessions
     }
