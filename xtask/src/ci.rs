@@ -21,15 +21,14 @@ const BEFORE: [Step; 3] = [
 ];
 
 /// Downloads for the tests of the Python package are beside the build.
-const PREPARATION: [Step; 2] = [
-    ("build, by Clippy and rustdoc", || beside(test::environments, build)),
-    ("set-up", test::prepare),
-];
+const PREPARATION: [Step; 2] =
+    [("build, by Clippy and rustdoc", || beside(environments, build)), ("set-up", test::prepare)];
 
-const AFTER: [Step; 5] = [
+const AFTER: [Step; 6] = [
     // The crates and Pyodide's files are there, so it needs no network.
     ("bump", bump::check),
     ("hosts", || hosts::run(&[])),
+    ("typescript", || test::typescript(&[])),
     ("science", || test::science(&[])),
     // The one waits a lot, and the other computes.
     ("python, and the build of the fuzz targets", || {
@@ -52,6 +51,12 @@ pub(crate) fn run() -> Result<ExitCode> {
     let code = times.run(&steps)?;
     eprintln!("{}\n{}", times.table(), junit::slowest()?);
     Ok(code)
+}
+
+/// Downloads what the tests of the packages for other languages need.
+fn environments() -> Result<()> {
+    test::typescript_environment()?;
+    test::environments()
 }
 
 /// Requires that a step has passed.

@@ -21,6 +21,7 @@ const RUFF: Tool = Tool { package: "ruff", program: "ruff", version: "0.17.6" };
 const MYPY: Tool = Tool { package: "mypy", program: "mypy", version: "2.4.1" };
 
 const JAVASCRIPT: &[&str] = &["js", "benches", "shell"];
+const TYPED: &[&str] = &["typescript/src", "typescript/tests"];
 
 /// The Python outside the package, without the corpus, which does what a linter warns of to see
 /// what comes of it, and without programs of tests whose names the tests put there.
@@ -57,6 +58,8 @@ pub(crate) fn run() -> Result<ExitCode> {
     // Declarations are no code.
     let args = ["--quiet", "--config", "xtask/lint/oxlint.json", "--ignore-pattern", "*.d.ts"];
     check(&oxlint, "", &args, JAVASCRIPT);
+    // The compiler knows what is defined.
+    check(&oxlint, "", &[&args[..], &["--allow", "no-undef"]].concat(), TYPED);
     check(&tsc, "", &["--project", "xtask/lint/tsconfig.json"], &[]);
     let quiet = ["check", "--quiet", "--no-cache"];
     check(&ruff, "", &[&quiet[..], &["--config", "xtask/lint/ruff.toml"]].concat(), PYTHON);

@@ -59,6 +59,8 @@ Usage: cargo xtask COMMAND
                         without ARGS the gallery too
   test --python [ARGS...]
                         the Python package: `cargo xtask wheel`, then its tests by `pytest ARGS...`, and pyright
+  test --typescript [FILE...]
+                        setup, the TypeScript package: its types, and its tests by `node --test FILE...`
   test --trl            the Python package with TRL's trainer; installs 6 GB
   fuzz [--seconds N] [TARGET...]
                         each fuzz target for N seconds, or all for a minute; `--input FILE` runs that
@@ -135,6 +137,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["run", _, ..] => run::script(&args[1..]),
         ["test", "--science", ..] => test::science(&args[2..]),
         ["test", "--python", ..] => test::python_package(&args[2..]),
+        ["test", "--typescript", ..] => test::prepare().and_then(|_| test::typescript(&args[2..])),
         ["test", "--trl"] => test::trl(),
         ["test", ..] => test::run(&args[1..]),
         ["fuzz", ..] => fuzz::run(&args[1..]),

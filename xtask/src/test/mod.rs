@@ -3,6 +3,7 @@
 mod nextest;
 mod package;
 mod science;
+mod typescript;
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +13,7 @@ use anyhow::{Context, Result};
 
 pub(crate) use self::package::{environments, run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
+pub(crate) use self::typescript::{environment as typescript_environment, run as typescript};
 use crate::process::{self, Profile};
 use crate::science::own;
 use crate::steps::{Step, Times};

@@ -60,6 +60,7 @@ const TOP_LEVEL: &[&str] = &[
     "src",
     "tests",
     "third_party",
+    "typescript",
     "xtask",
 ];
 

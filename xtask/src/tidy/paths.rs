@@ -18,6 +18,7 @@ const ROOTS: &[&str] = &[
     "src",
     "tests",
     "third_party",
+    "typescript",
     "xtask",
 ];
 

@@ -1,0 +1,105 @@
+// The options of runs.
+
+import type { Display, Syntax } from "./execution.js";
+import { known, snake } from "./names.js";
+import { encode, type Value } from "./wire.js";
+
+/** The options of `Session.stream`. */
+export interface StreamOptions {
+  /** Variables that are set before. */
+  inputs?: Readonly<Record<string, Value>>;
+  /** The most seconds that the run may take, at most the limit `runTime`. Then the guest gets
+   * `KeyboardInterrupt`, and the result has the status `timeout`, and the output so far. */
+  timeout?: number;
+  /** The standard input. */
+  stdin?: string | Uint8Array;
+  /** `sys.argv` after the name of the program. Without it, `sys.argv` stays as it is. */
+  argv?: readonly string[];
+  /** The name of the file in tracebacks, `<cell>` by default. */
+  name?: string;
+  /** The directory of the guest in which it runs, and later code too. */
+  workingDirectory?: string;
+  /** Whether to run it as `python FILE` does, without a value. */
+  program?: boolean;
+  /** Whether a program's variables stay in the session. Those of other code stay anyway. */
+  keepVariables?: boolean;
+  /** Whether `return` at the top level ends the code, with its value. */
+  allowReturn?: boolean;
+  /** How the code is read: `python` by default, `command` as by `python -c`, `ipython` as a cell of
+   * a notebook, `shell` as by bash. */
+  syntax?: Syntax;
+  /** Whether displays of pandas' tables also have their data, by column. */
+  tableData?: boolean;
+  /** Whether displays of charts of plotly and altair also have a picture. */
+  chartPictures?: boolean;
+  /**
+   * Interrupts the run when it is aborted, and ends the session if that does not help within the
+   * limit `grace`. What is waited for then throws the signal's reason.
+   */
+  signal?: AbortSignal;
+}
+
+/** The options of `Session.goOn`. */
+export interface OutputCallbacks {
+  /** Called with each piece of the standard output as it is written. */
+  onStdout?: (text: string) => void;
+  /** The same for the standard error. */
+  onStderr?: (text: string) => void;
+  /** Called with each picture, table and other rich result. */
+  onDisplay?: (display: Display) => void;
+}
+
+/** The options of `Session.run`. */
+export interface RunOptions extends StreamOptions, OutputCallbacks {}
+
+const OF_STREAM = [
+  "inputs",
+  "timeout",
+  "stdin",
+  "argv",
+  "name",
+  "workingDirectory",
+  "program",
+  "keepVariables",
+  "allowReturn",
+  "syntax",
+  "tableData",
+  "chartPictures",
+  "signal",
+] as const satisfies readonly (keyof StreamOptions)[];
+const STREAM: ReadonlySet<string> = new Set(OF_STREAM);
+const RUN: ReadonlySet<string> = new Set([...OF_STREAM, "onStdout", "onStderr", "onDisplay"]);
+
+/** What stays here, or is an argument of its own. */
+const APART: ReadonlySet<string> = new Set(["inputs", "signal", "onStdout", "onStderr", "onDisplay"]);
+
+/**
+ * Returns the arguments of a run: its variables and options.
+ *
+ * @throws {ConfigError} an option is unknown.
+ * @throws {TransferError} a value cannot cross.
+ */
+export function argumentsOf(
+  options: RunOptions,
+  method: "run" | "stream",
+  isStreamed: boolean,
+): Buffer[] {
+  const wire: Record<string, unknown> = {};
+  for (const [name, value] of known(options, method === "run" ? RUN : STREAM, `\`${method}\``)) {
+    if (!APART.has(name)) wire[snake(name)] = value;
+  }
+  if (isStreamed) wire["stream"] = true;
+  const hasOptions = Object.keys(wire).length > 0;
+  if (options.inputs === undefined && !hasOptions) return [];
+  const inputs = encode(options.inputs, "inputs");
+  return hasOptions ? [inputs, encode(wire, "options")] : [inputs];
+}
+
+/** Splits options into those of a run and others. */
+export function splitOptions<Options extends RunOptions>(
+  options: Options,
+): [RunOptions, Omit<Options, keyof RunOptions>] {
+  const entries = Object.entries(options);
+  const of = (isRun: boolean) => Object.fromEntries(entries.filter(([name]) => RUN.has(name) === isRun));
+  return [of(true), of(false) as Omit<Options, keyof RunOptions>];
+}
