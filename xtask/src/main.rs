@@ -27,7 +27,9 @@ mod licenses;
 mod lint;
 mod manifest;
 mod mcpb;
+mod npm;
 mod packages;
+mod platform;
 mod process;
 mod python;
 mod run;
@@ -92,6 +94,8 @@ Usage: cargo xtask COMMAND
                         make target/science/dist: isolet-science, the packages that code imports without options,
                         as a wheel and as a tarball; with Pyodide's builds in DIR, or those that the tests use,
                         instead of the distribution
+  npm                   make target/npm/isolet-VERSION.tgz, the TypeScript package, and isolet-PLATFORM-VERSION.tgz,
+                        the command and Pyodide for it
   mcpb                  make target/mcpb/isolet-VERSION-PLATFORM.mcpb: the command and Pyodide, for Claude Desktop
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy [--figures]      check the rules of the house that no compiler knows; or print how the crates are built
@@ -154,6 +158,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["assets", "fetch"] => setup::run().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
         ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
+        ["npm"] => npm::run().map(|()| ExitCode::SUCCESS),
         ["mcpb"] => mcpb::run().map(|()| ExitCode::SUCCESS),
         ["wheel", "--science", ..] => {
             let source = science::Source::parse(&words[2..])?;

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use isolet_pyodide_assets::Digest;
 use serde_json::{Value, json};
 
+use crate::platform::Platform;
 use crate::{assets, dist, licenses, manifest, process, wheel};
 
 /// The command in the bundle. It finds `share/isolet/assets` beside its directory.
@@ -17,12 +18,6 @@ const PROGRAM: &str = "server/bin/isolet";
 const ASSETS: &str = "server/share/isolet/assets";
 
 const PACK: &str = include_str!("pack.py");
-
-/// What clients call the platform: in the manifest, and in the name of the bundle.
-struct Platform {
-    system: &'static str,
-    name: String,
-}
 
 /// Makes `target/mcpb/isolet-VERSION-PLATFORM.mcpb`.
 pub(crate) fn run() -> Result<()> {
@@ -48,27 +43,11 @@ pub(crate) fn run() -> Result<()> {
     dist::copy_files(&content)?;
     write(&content.join("manifest.json"), &manifest)?;
 
-    let bundle = dir.join(format!("isolet-{version}-{}.mcpb", platform.name));
+    let bundle = dir.join(format!("isolet-{version}-{}.mcpb", platform.name()));
     pack(&content, &bundle)?;
     let bytes = fs::read(&bundle).context("cannot read what was built")?;
     eprintln!("made `{}`, {} bytes, sha256 {}", bundle.display(), bytes.len(), Digest::of(&bytes));
     Ok(())
-}
-
-impl Platform {
-    fn of(system: &str, processor: &str) -> Self {
-        let system = match system {
-            "macos" => "darwin",
-            "windows" => "win32",
-            _ => "linux",
-        };
-        let processor = match processor {
-            "x86_64" => "x64",
-            "aarch64" => "arm64",
-            other => other,
-        };
-        Self { system, name: format!("{system}-{processor}") }
-    }
 }
 
 /// Returns the manifest of the bundle, which says what `Cargo.toml` says.
@@ -78,7 +57,7 @@ fn bundle_manifest(cargo: &str, platform: &Platform) -> Result<Value> {
         text.with_context(|| format!("`Cargo.toml` has no `{key}` in `{section}`"))
     };
     let repository = text("workspace.package", "repository")?;
-    let suffix = if platform.system == "win32" { ".exe" } else { "" };
+    let suffix = platform.suffix();
     Ok(json!({
         "manifest_version": "0.3",
         "name": text("package", "name")?,
@@ -166,10 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_platform_has_the_name_that_clients_have() {
-        let name = |system, processor| Platform::of(system, processor).name;
-        assert_eq!(name("linux", "x86_64"), "linux-x64");
-        assert_eq!(name("macos", "aarch64"), "darwin-arm64");
+    fn a_program_of_windows_has_its_suffix() {
         let windows = bundle_manifest(
             "[package]\nname = \"n\"\ndescription = \"d\"\n[workspace.package]\nversion = \"1\"\n\
              license = \"l\"\nrepository = \"r\"\n",

@@ -13,7 +13,10 @@ use anyhow::{Context, Result};
 
 pub(crate) use self::package::{environments, run as python_package, trl};
 pub(crate) use self::science::{digests as science_digests, wheels as science_wheels};
-pub(crate) use self::typescript::{environment as typescript_environment, run as typescript};
+pub(crate) use self::typescript::{
+    build as build_typescript, directory as typescript_directory,
+    environment as typescript_environment, run as typescript,
+};
 use crate::process::{self, Profile};
 use crate::science::own;
 use crate::steps::{Step, Times};

@@ -30,6 +30,13 @@ pub(crate) fn environment() -> Result<()> {
     fs::write(directory().join(INSTALLED), lock).context("cannot write to `node_modules`")
 }
 
+/// Compiles the package.
+pub(crate) fn build() -> Result<()> {
+    environment()?;
+    let mut tsc = Command::new(directory().join("node_modules/.bin/tsc"));
+    process::check(tsc.args(["--project", "."]).current_dir(directory()))
+}
+
 /// Compiles the package with its tests and runs those, or the files that `args` names.
 pub(crate) fn run(args: &[OsString]) -> Result<ExitCode> {
     environment()?;
@@ -62,6 +69,7 @@ fn files() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn directory() -> PathBuf {
+/// Returns the directory of the package.
+pub(crate) fn directory() -> PathBuf {
     process::root().join("typescript")
 }
