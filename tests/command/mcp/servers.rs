@@ -356,6 +356,7 @@ fn a_tool_that_has_changed_is_refused_until_it_is_accepted() {
     let servers = Servers::new("mcp-pin", &more);
     let (status, said) = servers.manage(&["check"]);
     assert_eq!((status, said.contains("fake: ")), (Some(0), true), "{said}");
+    assert!(said.contains("\n  allowed       changing\n"), "{said}");
     let run = |servers: &Servers| {
         let mut client = servers.client(true, &json!({}));
         client.run("fake.changing()")
@@ -368,6 +369,8 @@ fn a_tool_that_has_changed_is_refused_until_it_is_accepted() {
     let (status, said) = servers.manage(&["pin"]);
     assert_eq!(status, Some(2), "{said}");
     assert!(said.contains("fake: changed: changing"), "{said}");
+    let (_, said) = servers.manage(&["check"]);
+    assert!(said.contains("\n  not accepted  changing\n"), "{said}");
     let (status, said) = servers.manage(&["pin", "--accept", "fake"]);
     assert_eq!(status, Some(0), "{said}");
     assert_eq!(run(&servers)["isError"], false);

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Command;
 use isolet::{Cell, Engine, Limits, Outcome, Sandbox, SandboxBuilder, ToolError, ToolSpec, Value};
-use isolet_mcp::{Ask, Decision, Hub, PinDiff};
+use isolet_mcp::{Ask, Decision, Hub, PinDiff, ToolInfo, Verdict};
 
 use super::add;
 use super::servers::ServerArgs;
@@ -127,6 +127,9 @@ fn check(hub: &Hub) -> Result<ExitCode> {
                     let _ = write!(line, "; {} tools left out", report.left_out);
                 }
                 writeln!(out, "{}", on_one_line(&line))?;
+                for tool in wait(hub.describe(name)).map_err(anyhow::Error::msg)? {
+                    writeln!(out, "  {:<14}{}", decision(&tool), on_one_line(&tool.name))?;
+                }
                 if !report.pins.is_empty() {
                     status = ExitCode::from(exit::FAILED);
                     write!(out, "{}", changes(name, &report.pins))?;
@@ -140,6 +143,17 @@ fn check(hub: &Hub) -> Result<ExitCode> {
         }
     }
     Ok(status)
+}
+
+/// Returns what becomes of a call of a tool.
+fn decision(tool: &ToolInfo) -> &'static str {
+    match tool.verdict {
+        // Whatever the rules say.
+        _ if tool.is_unaccepted => "not accepted",
+        Verdict::Allow => "allowed",
+        Verdict::Ask => "asked",
+        Verdict::Deny => "denied",
+    }
 }
 
 fn print_stubs(hub: &Hub, only: Option<&str>) -> Result<ExitCode> {

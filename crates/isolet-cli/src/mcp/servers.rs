@@ -20,8 +20,9 @@ pub(super) struct ServerArgs {
     /// clients: `{"mcpServers": {...}}`
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// The same for the servers of another client: claude-desktop, claude-code, cursor, vscode or
-    /// codex. Servers that are new or have changed have to be accepted first: `isolet mcp check`
+    /// The same for the servers of another client: claude-desktop, claude-code, cursor, vscode,
+    /// codex, gemini-cli, windsurf, zed or cline. Servers that are new or have changed have to be
+    /// accepted first: `isolet mcp check`
     #[arg(long, value_name = "CLIENT", value_parser = client)]
     import: Vec<Client>,
     /// The same for one server: NAME=URL, or NAME= and a command with its arguments. Arguments with

@@ -24,6 +24,14 @@ pub enum Client {
     VsCode,
     /// Codex.
     Codex,
+    /// Gemini CLI: the user's servers.
+    GeminiCli,
+    /// Windsurf.
+    Windsurf,
+    /// Zed: the servers in the user's settings. Those of extensions have no command there.
+    Zed,
+    /// Cline, the extension of VS Code.
+    Cline,
 }
 
 /// A server that was not imported.
@@ -38,8 +46,17 @@ pub struct Skipped {
 
 impl Client {
     /// All clients.
-    pub const ALL: [Self; 5] =
-        [Self::ClaudeDesktop, Self::ClaudeCode, Self::Cursor, Self::VsCode, Self::Codex];
+    pub const ALL: [Self; 9] = [
+        Self::ClaudeDesktop,
+        Self::ClaudeCode,
+        Self::Cursor,
+        Self::VsCode,
+        Self::Codex,
+        Self::GeminiCli,
+        Self::Windsurf,
+        Self::Zed,
+        Self::Cline,
+    ];
 
     /// Returns the name that options use, such as `claude-code`.
     #[must_use]
@@ -50,6 +67,21 @@ impl Client {
             Self::Cursor => "cursor",
             Self::VsCode => "vscode",
             Self::Codex => "codex",
+            Self::GeminiCli => "gemini-cli",
+            Self::Windsurf => "windsurf",
+            Self::Zed => "zed",
+            Self::Cline => "cline",
+        }
+    }
+
+    /// Returns the key of the servers in the client's file of JSON; `None` if it is TOML.
+    #[must_use]
+    pub fn servers_key(self) -> Option<&'static str> {
+        match self {
+            Self::Codex => None,
+            Self::VsCode => Some("servers"),
+            Self::Zed => Some("context_servers"),
+            _ => Some("mcpServers"),
         }
     }
 
@@ -78,6 +110,16 @@ impl Client {
             Self::Codex => {
                 let named = environment.directory("CODEX_HOME");
                 Some(named.or_else(|| Some(home()?.join(".codex")))?.join("config.toml"))
+            }
+            Self::GeminiCli => Some(home()?.join(".gemini").join("settings.json")),
+            Self::Windsurf => Some(home()?.join(".codeium/windsurf/mcp_config.json")),
+            Self::Zed if cfg!(target_os = "macos") => {
+                Some(home()?.join(".config/zed/settings.json"))
+            }
+            Self::Zed => Some(environment.settings()?.join("zed").join("settings.json")),
+            Self::Cline => {
+                let storage = "Code/User/globalStorage/saoudrizwan.claude-dev/settings";
+                Some(environment.settings()?.join(storage).join("cline_mcp_settings.json"))
             }
         }
     }
@@ -149,8 +191,15 @@ fn entries(
         return codex::servers(text);
     }
     let root = object(text)?;
+    if let Client::Zed | Client::GeminiCli = client {
+        // Their files have all other settings, too.
+        let servers = client.servers_key().and_then(|key| root.get(key)?.as_object());
+        let servers = servers.into_iter().flatten();
+        return Ok(servers.map(|(name, entry)| (name.clone(), usual(entry))).collect());
+    }
     if client != Client::ClaudeCode {
-        return Ok(owned(read::entries(&root)?));
+        let entries = read::entries(&root)?;
+        return Ok(entries.map(|(name, entry)| (name.to_owned(), usual(entry))).collect());
     }
     // The file has all other settings of Claude Code, too.
     let servers = |root: &Map<String, Json>| match root.get("mcpServers") {
@@ -165,6 +214,23 @@ fn entries(
     Ok(all)
 }
 
-fn owned<'a>(entries: impl Iterator<Item = (&'a str, &'a Json)>) -> Map<String, Json> {
-    entries.map(|(name, entry)| (name.to_owned(), entry.clone())).collect()
+/// Returns an entry with the keys that most clients have.
+fn usual(entry: &Json) -> Json {
+    let Json::Object(entry) = entry else { return entry.clone() };
+    let mut usual = entry.clone();
+    // Windsurf's and Gemini CLI's names of an address. Gemini CLI's `url` is one of events.
+    for name in ["serverUrl", "httpUrl"] {
+        if let Some(url) = usual.remove(name) {
+            usual.entry("url").or_insert(url);
+        }
+    }
+    // As Zed once had it.
+    if let Some(Json::Object(command)) = entry.get("command") {
+        usual.remove("command");
+        usual.extend(command.iter().map(|(name, value)| {
+            let name = if name == "path" { "command" } else { name };
+            (name.to_owned(), value.clone())
+        }));
+    }
+    Json::Object(usual)
 }

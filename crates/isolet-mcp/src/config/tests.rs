@@ -203,6 +203,16 @@ fn the_files_of_other_clients_are_found_and_read() {
         ),
         (Client::Cursor, format!(r#"{{"mcpServers": {entry}}}"#)),
         (Client::VsCode, format!(r#"{{"servers": {entry}, "inputs": []}}"#)),
+        (Client::GeminiCli, format!(r#"{{"theme": "x", "mcpServers": {entry}}}"#)),
+        (Client::Windsurf, format!(r#"{{"mcpServers": {entry}}}"#)),
+        (
+            Client::Zed,
+            format!(
+                r#"{{"vim_mode": true, // mine
+            "context_servers": {entry}}}"#
+            ),
+        ),
+        (Client::Cline, format!(r#"{{"mcpServers": {entry}}}"#)),
         (
             Client::Codex,
             "model = \"m\"\n[mcp_servers.one]\ncommand = \"x\"\nenv_vars = [\"TOKEN\"]\n\
@@ -226,6 +236,30 @@ fn the_files_of_other_clients_are_found_and_read() {
         let mut skipped: Vec<_> = skipped.iter().map(|skipped| skipped.server.as_str()).collect();
         skipped.sort_unstable();
         assert_eq!(skipped, ["bad", "me"], "{client:?}");
+    }
+    // The names that some clients have for an address, and Zed's older entries.
+    for (client, text, shown) in [
+        (
+            Client::Windsurf,
+            r#"{"mcpServers": {"a": {"serverUrl": "https://a.example/x"}}}"#,
+            "https://a.example/x",
+        ),
+        (
+            Client::GeminiCli,
+            r#"{"mcpServers": {"a": {"httpUrl": "https://b.example/x"}}}"#,
+            "https://b.example/x",
+        ),
+        (
+            Client::Zed,
+            r#"{"context_servers": {"a": {"command": {"path": "run", "args": ["b"]}},
+                "of-extension": {"settings": {}}}}"#,
+            "run b",
+        ),
+    ] {
+        fs::write(client.file(&environment).unwrap(), text).unwrap();
+        let (config, _) = Config::import(client, &environment, None).unwrap();
+        let found: Vec<_> = config.servers().iter().map(ServerConfig::shown).collect();
+        assert_eq!(found, [shown], "{client:?}");
     }
     let (codex, _) = Config::import(Client::Codex, &environment, None).unwrap();
     assert_eq!(codex.servers()[0].call_time(), Some(Duration::from_secs(5)));

@@ -32,7 +32,8 @@ const REFUSED: [(&str, &str); 2] = [
 
 #[derive(clap::Args)]
 pub(super) struct Added {
-    /// The client: claude-desktop, claude-code, cursor, vscode or codex
+    /// The client: claude-desktop, claude-code, cursor, vscode, codex, gemini-cli, windsurf, zed or
+    /// cline
     #[arg(value_parser = servers::client)]
     client: Client,
     /// Options of `isolet mcp` that the client starts it with, such as `-- --with numpy`. Paths
@@ -175,6 +176,9 @@ fn entry(client: Client, words: &[String]) -> Value {
     if matches!(client, Client::VsCode | Client::ClaudeCode) {
         entry.insert("type".to_owned(), "stdio".into());
     }
+    if client == Client::Zed {
+        entry.insert("source".to_owned(), "custom".into());
+    }
     let (program, arguments) = words.split_at(1);
     entry.insert("command".to_owned(), program.concat().into());
     entry.insert("args".to_owned(), arguments.into());
@@ -194,10 +198,9 @@ fn starts(entry: &Value) -> Option<Vec<String>> {
 
 impl Document {
     fn parse(client: Client, text: &str) -> Result<Self, String> {
-        Ok(match client {
-            Client::Codex => Self::Toml(Toml::parse(text)?),
-            Client::VsCode => Self::Json(Json::parse(text, "servers")?),
-            _ => Self::Json(Json::parse(text, "mcpServers")?),
+        Ok(match client.servers_key() {
+            None => Self::Toml(Toml::parse(text)?),
+            Some(key) => Self::Json(Json::parse(text, key)?),
         })
     }
 
