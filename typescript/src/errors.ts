@@ -148,6 +148,7 @@ const KINDS: Readonly<Record<string, typeof IsoletError>> = {
   capacity: LimitError,
   queue: LimitError,
   draining: StartError,
+  restoring: StartError,
 };
 
 /** Returns the error that the server has sent. */
