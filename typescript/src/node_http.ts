@@ -2,7 +2,8 @@
 
 import http from "node:http";
 import https from "node:https";
-import { setTimeout as sleep } from "node:timers/promises";
+import type { Socket } from "node:net";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 
 import {
   ConfigError,
@@ -89,8 +90,7 @@ export class Node {
    */
   async open(method: string, path: string, sent: Sent): Promise<http.IncomingMessage> {
     const { body, signal, isRun } = sent;
-    // By then, a connection that the node has closed is known to be closed.
-    await new Promise((resolve) => setImmediate(resolve));
+    await this.#discard();
     signal?.throwIfAborted();
     const request = this.#request({
       ...this.#target,
@@ -206,9 +206,20 @@ export class Node {
 
   /** Closes the connections that nobody uses. */
   close(): void {
-    for (const sockets of Object.values(this.#agent.freeSockets)) {
-      for (const socket of sockets ?? []) socket.destroy();
-    }
+    for (const socket of this.#idle()) socket.destroy();
+  }
+
+  #idle(): Socket[] {
+    return Object.values(this.#agent.freeSockets).flatMap((sockets) => sockets ?? []);
+  }
+
+  /** Discards connections that the node has closed: a request on one could not be sent again. */
+  async #discard(): Promise<void> {
+    if (this.#idle().length === 0) return;
+    // Between two rounds of the event loop, it has looked at all connections.
+    await setImmediate();
+    await setImmediate();
+    for (const socket of this.#idle()) if (!socket.writable) socket.destroy();
   }
 
   async *#chunks(response: http.IncomingMessage): AsyncGenerator<Buffer> {

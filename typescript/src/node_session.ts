@@ -66,6 +66,7 @@ export interface ReattachOptions {
   signal?: AbortSignal;
 }
 
+/** What a run yields. */
 type Item = Output | Display | Execution;
 
 /** Begins to hear the events of a run. */
@@ -163,7 +164,7 @@ export class NodeSession implements AsyncDisposable {
    * Runs code, and yields what it writes and displays as it comes; last, the `Execution`.
    *
    * The run starts with the iteration. A guest that writes faster than its output is taken has to
-   * wait. If the iteration is left early, the run is interrupted, but not that of a durable session.
+   * wait. If the iteration is left early, the run is interrupted, unless the session is durable.
    */
   async *stream(
     code: string,

@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import http from "node:http";
-import { type AddressInfo } from "node:net";
+import net, { type AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -326,7 +326,11 @@ test("a session that has ended says so", async () => {
   await session.close();
   await session.close();
   await assert.rejects(session.run("1"), isolet.SessionClosedError);
-  const stubborn = "while True:\n    try:\n        while True: pass\n    except BaseException: pass";
+  const stubborn = `
+while True:
+    try:
+        while True: pass
+    except BaseException: pass`;
   assert.equal((await other.run(stubborn)).sessionAlive, false);
   const uses = [() => other.run("1"), () => other.get("x"), () => other.files.get("x")];
   for (const use of uses) {
@@ -378,6 +382,10 @@ test("a full node has the next one take the session, and waiting helps", async (
   await assert.rejects(both.run("1"), isolet.LimitError);
   const aborted = both.run("1", { wait: SECONDS, signal: AbortSignal.abort(new Error("no")) });
   await assert.rejects(aborted, /no/);
+  const controller = new AbortController();
+  const given = both.run("1", { wait: SECONDS, signal: controller.signal });
+  controller.abort(new Error("later"));
+  await assert.rejects(given, /later/);
   const waiting = both.session({ wait: SECONDS });
   await second.close();
   assert.equal((await waiting).address, other.address);
@@ -399,6 +407,30 @@ test("a node that is gone has the next one take the session", async () => {
   assert.equal(session.address, other.address);
   assert.equal((await both.run("2")).value, 2);
   await assert.rejects(new Client(gone.address).session(), /cannot be reached/);
+});
+
+test("nothing is sent to a node that has ended, which would get lost", async () => {
+  await using gone = await NodeProcess.start();
+  await using other = await NodeProcess.start();
+  const both = new Client([gone.address, other.address]);
+  assert.equal((await both.run("1")).value, 1);
+  gone.killNow();
+  assert.equal((await both.run("2")).value, 2);
+});
+
+test("a node that does not greet is given up", async () => {
+  const mute = net.createServer();
+  await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = mute.address() as AddressInfo;
+    const both = new Client([`https://127.0.0.1:${port}`, node.address]);
+    assert.equal((await both.run("1")).value, 1);
+    const begun = performance.now();
+    assert.equal((await both.run("2")).value, 2);
+    assert.ok(performance.now() - begun < 4000, "it is then tried after all others");
+  } finally {
+    mute.close();
+  }
 });
 
 test("sessions are spread over all nodes", async () => {

@@ -1,6 +1,6 @@
 // Starts nodes, `isolet serve --listen`, for the tests that speak to them.
 
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -44,6 +44,14 @@ export class NodeProcess implements AsyncDisposable {
       child.kill("SIGKILL");
       throw error;
     }
+  }
+
+  /** Ends it before this program does anything else, such as noticing that. */
+  killNow(): void {
+    const { pid } = this.#child;
+    const script = `kill -9 ${pid}; until grep -q '^State:.Z' /proc/${pid}/status; do :; done`;
+    const { status } = spawnSync("sh", ["-c", script], { timeout: 30_000 });
+    if (status !== 0) throw new Error("the node cannot be killed");
   }
 
   /** Ends it at once. */
