@@ -49,6 +49,8 @@ export const AGAIN = 503;
 const ANSWERING = 600;
 /** How long a run that is interrupted may take to end before its connection is closed. */
 const STOPPING = 5000;
+/** How long a run that is not wanted any more may take to begin. Later, it waits for its turn. */
+const BEGINNING = 500;
 const EVENTS = "application/x-ndjson";
 
 /** A session as its node describes it. */
@@ -352,14 +354,26 @@ export class NodeSession implements AsyncDisposable {
     signal?.throwIfAborted();
     const connection = new AbortController();
     let closing: NodeJS.Timeout | undefined;
+    let hasBegun = false;
+    const close = () => connection.abort();
+    const interrupt = () => {
+      clearTimeout(closing);
+      closing = setTimeout(close, STOPPING);
+      this.interrupt().catch(close);
+    };
     const stop = () => {
       if (closing) return;
-      closing = setTimeout(() => connection.abort(), STOPPING);
-      // If it fails, the connection is closed.
-      this.interrupt().catch(() => connection.abort());
+      if (hasBegun) interrupt();
+      else closing = setTimeout(close, BEGINNING);
+    };
+    const begin: Listening = async (ended) => {
+      const response = await listen(ended);
+      hasBegun = true;
+      if (closing) interrupt();
+      return response;
     };
     signal?.addEventListener("abort", stop, { once: true });
-    const items = this.#items(listen, connection.signal);
+    const items = this.#items(begin, connection.signal);
     let isOver = false;
     const fail = (error: unknown) => {
       // There is nothing to interrupt: the session may run another's code.

@@ -272,12 +272,40 @@ test("an abort interrupts a run, and the session goes on", async () => {
   await assert.rejects(session.run("x = 2", { signal }), /stop/);
   await assert.rejects(client.run("1", { signal }), /stop/);
   assert.equal(await session.eval("x"), 1, "what is aborted before does not begin");
+  const early = new AbortController();
+  const begun = performance.now();
+  const begins = session.run("while True: pass", { signal: early.signal });
+  early.abort(new Error("early"));
+  await assert.rejects(begins, /early/);
+  assert.ok(performance.now() - begun < 4000, "it is interrupted once it has begun");
+  assert.equal(await session.eval("x"), 1);
   const whole = new AbortController();
   const run = client.run("stop()\nwhile True: pass", {
     signal: whole.signal,
     tools: { stop: () => whole.abort(new Error("whole")) },
   });
   await assert.rejects(run, /whole/);
+});
+
+test("a run that waits for its turn is given up when it is aborted", async () => {
+  const file = path.join(scratch, "one.toml");
+  await writeFile(file, "max_runs = 1");
+  await using one = await NodeProcess.start(["--config", file]);
+  const local = new Client(one.address);
+  await using busy = await local.session();
+  await using session = await local.session();
+  const controller = new AbortController();
+  const { signal } = controller;
+  const first = await busy.run("print('on', flush=True)\nwhile True: pass", {
+    onStdout: async () => {
+      const second = session.run("x = 1", { signal });
+      controller.abort(new Error("stop"));
+      await assert.rejects(second, /stop/);
+      await busy.interrupt();
+    },
+  });
+  assert.equal(first.status, "interrupted");
+  assert.equal(await session.get("x"), undefined);
 });
 
 test("a guest that resists an abort loses its session", async () => {
