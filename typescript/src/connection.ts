@@ -18,7 +18,7 @@ import {
 import type { Output, Display, WireDisplay } from "./execution.js";
 import { display } from "./execution.js";
 import type { AuditEvent } from "./policy.js";
-import { raised, type Tool } from "./tools.js";
+import { serve, type Tool } from "./tools.js";
 import { decode, encode, frame } from "./wire.js";
 
 const PROTOCOL = 1;
@@ -249,9 +249,9 @@ export class Connection {
           Record<string, unknown>,
           number,
         ];
-        const serve = () => void this.#serve(number, session, name, args, callId);
+        const answer = () => void this.#serve(number, session, name, args, callId);
         const context = this.#runs.get(run)?.context;
-        return context ? context.runInAsyncScope(serve) : serve();
+        return context ? context.runInAsyncScope(answer) : answer();
       }
       case "uncall":
         this.#calls.get(number)?.abort();
@@ -285,20 +285,16 @@ export class Connection {
   ): Promise<void> {
     const controller = new AbortController();
     this.#calls.set(call, controller);
-    let answer: Argument[];
-    try {
-      const found = this.#tools.get(session)?.get(name);
-      if (!found) throw new Error(`this program has no tool \`${name}\``);
-      const value = await found.call(args, { callId, signal: controller.signal });
-      answer = ["answer", call, encode(value, `${name}()`)];
-    } catch (error) {
-      const [type, text, bases] = raised(error);
-      const shown = [type, text.toWellFormed(), encode(bases, "the bases")];
-      answer = ["fail", call, ...shown];
-    } finally {
-      this.#calls.delete(call);
+    const context = { callId, signal: controller.signal };
+    const outcome = await serve(this.#tools.get(session), name, args, context, encode);
+    this.#calls.delete(call);
+    if (this.#ended || controller.signal.aborted) return;
+    if ("value" in outcome) {
+      this.#send(["answer", call, outcome.value]);
+    } else {
+      const [type, text, bases] = outcome.raised;
+      this.#send(["fail", call, type, text.toWellFormed(), encode(bases, "the bases")]);
     }
-    if (!this.#ended && !controller.signal.aborted) this.#send(answer);
   }
 
   #greet({ protocol, version }: { protocol?: unknown; version?: unknown }): void {

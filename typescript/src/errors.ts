@@ -124,6 +124,7 @@ export interface WireError {
   session_alive?: boolean;
 }
 
+/** Those of the protocol, and the codes of problems of `docs/reference/http-api.md`. */
 const KINDS: Readonly<Record<string, typeof IsoletError>> = {
   __proto__: null as never,
   config: ConfigError,
@@ -137,6 +138,17 @@ const KINDS: Readonly<Record<string, typeof IsoletError>> = {
   packages: PackagesError,
   journal: JournalError,
   protocol: ProtocolError,
+  invalid: ConfigError,
+  unauthorized: ConfigError,
+  denied: ConfigError,
+  not_found: SessionClosedError,
+  gone: SessionClosedError,
+  no_route: ProtocolError,
+  quota: LimitError,
+  capacity: LimitError,
+  queue: LimitError,
+  draining: StartError,
+  restoring: StartError,
 };
 
 /** Returns the error that the server has sent. */

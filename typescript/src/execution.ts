@@ -1,6 +1,6 @@
 // What a run did: `Execution` and its parts.
 
-import { GuestError, GuestTimeoutError } from "./errors.js";
+import { GuestError, GuestTimeoutError, TransferError } from "./errors.js";
 
 /** How code is read. */
 export type Syntax = "python" | "command" | "ipython" | "shell";
@@ -300,6 +300,18 @@ export class Execution {
   toJSON(): Readonly<Record<string, unknown>> {
     return { ...this.#fields };
   }
+}
+
+/**
+ * Returns the value of a run.
+ *
+ * @throws {GuestError} the code failed. `GuestTimeoutError`: it did not end in time.
+ * @throws {TransferError} the value cannot cross.
+ */
+export function valueOf(execution: Execution): unknown {
+  const { value, valueError } = execution.throwForError();
+  if (valueError !== null) throw new TransferError(valueError);
+  return value;
 }
 
 /** Returns the display that the server has sent. */

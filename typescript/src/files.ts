@@ -27,8 +27,7 @@ export class Files {
 
   /** Writes a file; a text in UTF-8. */
   async put(path: string, contents: string | Uint8Array): Promise<void> {
-    const bytes = typeof contents === "string" ? Buffer.from(contents) : contents;
-    await this.#ask("put_file", path, encode(bytes, "contents"));
+    await this.#ask("put_file", path, encode(contentsOf(contents), "contents"));
   }
 
   /** Returns the contents of a file; `undefined` if there is none. */
@@ -38,8 +37,7 @@ export class Files {
 
   /** Returns the text of a file, in UTF-8; `undefined` if there is none. */
   async text(path: string): Promise<string | undefined> {
-    const bytes = await this.get(path);
-    return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return textOf(await this.get(path));
   }
 
   /** Returns the entries of a directory. */
@@ -56,4 +54,14 @@ export class Files {
   async remove(path: string): Promise<boolean> {
     return (await this.#ask("remove_file", path)) as boolean;
   }
+}
+
+/** Returns what a file is to contain. */
+export function contentsOf(contents: string | Uint8Array): Uint8Array {
+  return typeof contents === "string" ? Buffer.from(contents) : contents;
+}
+
+/** Returns the text in a file, if there is one. */
+export function textOf(bytes: Uint8Array | undefined): string | undefined {
+  return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 }

@@ -1,6 +1,6 @@
 // The options of runs.
 
-import type { Display, Syntax } from "./execution.js";
+import type { Display, Output, Syntax } from "./execution.js";
 import { known, snake } from "./names.js";
 import { encode, type Value } from "./wire.js";
 
@@ -74,6 +74,22 @@ const RUN: ReadonlySet<string> = new Set([...OF_STREAM, "onStdout", "onStderr", 
 const APART: ReadonlySet<string> = new Set(["inputs", "signal", "onStdout", "onStderr", "onDisplay"]);
 
 /**
+ * Returns the options of a run as `docs/reference/protocol.md` describes them.
+ *
+ * @throws {ConfigError} one is unknown.
+ */
+export function optionsToWire(
+  options: RunOptions,
+  method: "run" | "stream",
+): Record<string, unknown> {
+  const wire: Record<string, unknown> = {};
+  for (const [name, value] of known(options, method === "run" ? RUN : STREAM, `\`${method}\``)) {
+    if (!APART.has(name)) wire[snake(name)] = value;
+  }
+  return wire;
+}
+
+/**
  * Returns the arguments of a run: its variables and options.
  *
  * @throws {ConfigError} an option is unknown.
@@ -84,10 +100,7 @@ export function argumentsOf(
   method: "run" | "stream",
   isStreamed: boolean,
 ): Buffer[] {
-  const wire: Record<string, unknown> = {};
-  for (const [name, value] of known(options, method === "run" ? RUN : STREAM, `\`${method}\``)) {
-    if (!APART.has(name)) wire[snake(name)] = value;
-  }
+  const wire = optionsToWire(options, method);
   if (isStreamed) wire["stream"] = true;
   const hasOptions = Object.keys(wire).length > 0;
   if (options.inputs === undefined && !hasOptions) return [];
@@ -102,4 +115,15 @@ export function splitOptions<Options extends RunOptions>(
   const entries = Object.entries(options);
   const of = (isRun: boolean) => Object.fromEntries(entries.filter(([name]) => RUN.has(name) === isRun));
   return [of(true), of(false) as Omit<Options, keyof RunOptions>];
+}
+
+/** Returns whether anything is to be told while a run goes on. */
+export function hasCallbacks({ onStdout, onStderr, onDisplay }: OutputCallbacks): boolean {
+  return Boolean(onStdout ?? onStderr ?? onDisplay);
+}
+
+/** Tells of what a run has written or displayed. */
+export function tell(item: Output | Display, callbacks: OutputCallbacks): void {
+  if (item.kind === "display") callbacks.onDisplay?.(item);
+  else (item.stream === "stderr" ? callbacks.onStderr : callbacks.onStdout)?.(item.text);
 }

@@ -6,7 +6,6 @@ import { ConfigError } from "./errors.js";
 import { known, snake } from "./names.js";
 import { type JsonSchema } from "./schema.js";
 import { collect, type Tool, type Tools } from "./tools.js";
-import { encode } from "./wire.js";
 
 /** Limits of each session. Those that are left out have isolet's defaults. */
 export interface Limits {
@@ -123,8 +122,8 @@ export interface Policy {
 export interface Compiled {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly onAudit: ((event: AuditEvent) => void) | undefined;
-  /** Encoded. */
-  readonly wire: Buffer;
+  /** As `docs/reference/protocol.md` describes it. */
+  readonly wire: Readonly<Record<string, unknown>>;
 }
 
 const NAMES = [
@@ -195,7 +194,7 @@ export function compile(policy: Policy): Compiled {
     if (name === "tools" || name === "onAudit") continue;
     wire[snake(name)] = converted(name, value);
   }
-  return { tools, onAudit: policy.onAudit, wire: encode(wire, "policy") };
+  return { tools, onAudit: policy.onAudit, wire };
 }
 
 function converted(name: string, value: unknown): unknown {

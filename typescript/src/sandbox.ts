@@ -54,6 +54,7 @@ const dropped = new FinalizationRegistry<Registration>(({ connection, number }) 
  */
 export class Sandbox {
   readonly #compiled: Compiled;
+  readonly #policy: Buffer;
   readonly #server: Server;
   #registration: Registration | undefined;
 
@@ -67,6 +68,7 @@ export class Sandbox {
     const { server, ...policy } = options;
     this.#server = server ?? shared;
     this.#compiled = compile(policy);
+    this.#policy = encode(this.#compiled.wire, "policy");
   }
 
   /** Opens a session. */
@@ -128,7 +130,7 @@ export class Sandbox {
     if (this.#registration?.connection === connection) return this.#registration;
     const number = connection.number();
     connection.setAudit(number, this.#compiled.onAudit);
-    const made = connection.request("sandbox", number, this.#compiled.wire);
+    const made = connection.request("sandbox", number, this.#policy);
     this.#registration = { connection, number, made };
     dropped.register(this, this.#registration);
     made.catch(() => {

@@ -3,15 +3,17 @@
 import path from "node:path";
 
 import type { Argument, Connection, Listener } from "./connection.js";
-import { IsoletError, ProtocolError, SessionClosedError, TransferError } from "./errors.js";
-import { type Display, Execution, type Output, type WireExecution } from "./execution.js";
+import { IsoletError, ProtocolError, SessionClosedError } from "./errors.js";
+import { type Display, Execution, type Output, valueOf, type WireExecution } from "./execution.js";
 import { Files } from "./files.js";
 import { type Journal, journalToWire, type StoppedAt } from "./journal.js";
 import {
   argumentsOf,
+  hasCallbacks,
   type OutputCallbacks,
   type RunOptions,
   type StreamOptions,
+  tell,
 } from "./options.js";
 import { type Submit, submission } from "./policy.js";
 import { Stream } from "./stream.js";
@@ -101,9 +103,7 @@ export class Session implements AsyncDisposable {
    * @throws {TransferError} the value cannot cross.
    */
   async eval(code: string, options: RunOptions = {}): Promise<unknown> {
-    const execution = (await this.run(code, options)).throwForError();
-    if (execution.valueError !== null) throw new TransferError(execution.valueError);
-    return execution.value;
+    return valueOf(await this.run(code, options));
   }
 
   /**
@@ -295,16 +295,15 @@ export class Session implements AsyncDisposable {
   }
 
   /** Passes on to callbacks what a run writes. What one throws ends the run, and `check` throws. */
-  #listener({ onStdout, onStderr, onDisplay }: OutputCallbacks): {
+  #listener(callbacks: OutputCallbacks): {
     listener: Listener | undefined;
     check: () => void;
   } {
-    if (!onStdout && !onStderr && !onDisplay) return { listener: undefined, check: () => {} };
+    if (!hasCallbacks(callbacks)) return { listener: undefined, check: () => {} };
     let thrown: { error: unknown } | undefined;
     const add = (item: Output | Display) => {
       try {
-        if (item.kind === "display") onDisplay?.(item);
-        else (item.stream === "stderr" ? onStderr : onStdout)?.(item.text);
+        tell(item, callbacks);
       } catch (error) {
         if (!thrown) this.#ask("cancel").catch(() => {});
         thrown ??= { error };

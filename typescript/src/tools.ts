@@ -177,3 +177,23 @@ export function raised(error: unknown): [type: string, text: string, bases: read
   const isName = name !== "Error" && /^[A-Za-z_]\w*$/.test(name);
   return [isName ? name : "RuntimeError", error.message, isName ? ["RuntimeError"] : []];
 }
+
+/** What a call has come to: an encoded value, or what the guest raises. */
+export type Outcome<Encoded> = { value: Encoded } | { raised: ReturnType<typeof raised> };
+
+/** Calls a tool. `encode` gets what it returns, and that value's name. */
+export async function serve<Encoded>(
+  tools: ReadonlyMap<string, Tool> | undefined,
+  name: string,
+  args: Record<string, unknown>,
+  context: CallContext,
+  encode: (value: unknown, name: string) => Encoded,
+): Promise<Outcome<Encoded>> {
+  try {
+    const found = tools?.get(name);
+    if (!found) throw new Error(`this program has no tool \`${name}\``);
+    return { value: encode(await found.call(args, context), `${name}()`) };
+  } catch (error) {
+    return { raised: raised(error) };
+  }
+}

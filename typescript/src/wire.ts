@@ -17,7 +17,7 @@ export type Value =
   | { readonly [key: string]: Value };
 
 /** The deepest nesting of a value that crosses. */
-const DEEPEST = 200;
+export const DEEPEST = 200;
 
 /** The bits of a digit of a long integer. */
 const DIGIT = 15n;
@@ -91,13 +91,8 @@ class Writer {
     if (value instanceof Uint8Array) return this.#data(value);
     if (value instanceof ArrayBuffer) return this.#data(new Uint8Array(value));
     if (value instanceof Map) return this.#map(value, path);
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype !== Object.prototype && prototype !== null) {
-      const made = (value as { constructor?: { name?: string } }).constructor?.name;
-      throw refused(path, `an object of the class ${made ?? "without a name"}`);
-    }
     this.#code(DICT);
-    for (const [key, its] of Object.entries(value)) {
+    for (const [key, its] of entriesOf(value, path)) {
       // As in JSON, it is as if it were not there.
       if (its === undefined) continue;
       this.#text(key, path, "an object with a key");
@@ -191,7 +186,22 @@ class Writer {
   }
 }
 
-function refused(path: readonly (string | number)[], what: string): TransferError {
+/**
+ * Returns the entries of a plain object.
+ *
+ * @throws {TransferError} it is of a class.
+ */
+export function entriesOf(value: object, path: readonly (string | number)[]): [string, unknown][] {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) {
+    const made = (value as { constructor?: { name?: string } }).constructor?.name;
+    throw refused(path, `an object of the class ${made ?? "without a name"}`);
+  }
+  return Object.entries(value);
+}
+
+/** Returns the error for a value that cannot cross, by the keys on the way to it. */
+export function refused(path: readonly (string | number)[], what: string): TransferError {
   const [name, ...keys] = path;
   const place = keys.slice(0, 8).map((key) => `[${JSON.stringify(key)}]`);
   const rest = keys.length > 8 ? "…" : "";
@@ -199,6 +209,21 @@ function refused(path: readonly (string | number)[], what: string): TransferErro
     `\`${name}${place.join("")}${rest}\` is ${what}, which cannot cross`,
     "pass null, booleans, numbers, bigints, texts, bytes, and arrays, plain objects and maps of them",
   );
+}
+
+/** Returns the plain object with these entries. */
+export function objectOf(entries: Iterable<readonly [string, unknown]>): Record<string, unknown> {
+  const made: Record<string, unknown> = {};
+  for (const [key, value] of entries) {
+    // A guest may choose this name, and an assignment would set what the object inherits.
+    if (key === "__proto__") {
+      const own = { value, writable: true, enumerable: true, configurable: true };
+      Object.defineProperty(made, key, own);
+    } else {
+      made[key] = value;
+    }
+  }
+  return made;
 }
 
 /**
@@ -275,18 +300,7 @@ class Reader {
       items.push([key, this.value(depth + 1)]);
     }
     this.#at += 1;
-    if (!areTexts) return new Map(items);
-    const made: Record<string, unknown> = {};
-    for (const [key, value] of items as [string, unknown][]) {
-      // A guest may choose this name, and an assignment would set what the object inherits.
-      if (key === "__proto__") {
-        const own = { value, writable: true, enumerable: true, configurable: true };
-        Object.defineProperty(made, key, own);
-      } else {
-        made[key] = value;
-      }
-    }
-    return made;
+    return areTexts ? objectOf(items as [string, unknown][]) : new Map(items);
   }
 
   #long(): number | bigint {
