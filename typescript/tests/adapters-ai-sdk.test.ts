@@ -122,7 +122,7 @@ class Page:
 from IPython.display import display
 `;
 
-test("pictures reach the model as media, up to the given number, other displays by name", async () => {
+test("pictures reach the model as media, as many as may, other displays by name", async () => {
   await using session = await new Sandbox().session();
   const python = pythonTool(session, { maxPictures: 1 });
   const [shown] = await outputs(python, `${SHOWS}display(Picture(), Picture(), Page())\nprint(1)`);
@@ -302,7 +302,8 @@ test("a tool that needs approval is not called without it", async () => {
   });
   const [said] = await texts(
     python,
-    `${CATCHES}print(search("cat"), *[refused(remove, x) for x in ("new.txt", "old.txt")], sep="|")`,
+    `${CATCHES}a, b = [refused(remove, path) for path in ("new.txt", "old.txt")]
+print(search("cat"), a, b, sep="|")`,
   );
   const refusal = "PermissionError: the call of `remove` was not approved";
   assert.equal(said, `['cat0', 'cat1']|${refusal}|{'removed': 'old.txt'}`);
@@ -387,7 +388,7 @@ test("an approval that comes after the code was ended calls nothing", async () =
   assert.deepEqual(removed, []);
 });
 
-test("a given session keeps variables, and its functions are for calls of the model only", async () => {
+test("a given session keeps variables, and its functions serve a model's calls only", async () => {
   const { remove, removed } = files();
   await using session = await new Sandbox({ limits: { runTime: 20 } }).session();
   const python = codeMode({ remove }, { session });

@@ -8,7 +8,8 @@ import { ConfigError } from "../errors.js";
 import { Sandbox, type SandboxOptions } from "../sandbox.js";
 import type { JsonSchema } from "../schema.js";
 import type { Session } from "../session.js";
-import { type CallContext, ToolError } from "../tools.js";
+import type { CallContext } from "../tools.js";
+import { type Approve, ask } from "./approvals.js";
 import { type Described, hostFunctions } from "./functions.js";
 import {
   CODE_SCHEMA,
@@ -20,6 +21,7 @@ import {
   runForModel,
 } from "./runs.js";
 
+export type { ApprovalRequest, Approve } from "./approvals.js";
 export type { ModelOptions, Picture, PythonResult, PythonToolOptions } from "./runs.js";
 
 /** A tool of the AI SDK that runs Python. */
@@ -29,18 +31,6 @@ export type PythonTool = Tool<{ code: string }, PythonResult> & {
 
 /** What the AI SDK tells a tool of its call. */
 type Execution = Parameters<NonNullable<Tool["execute"]>>[1];
-
-/** A call that waits for approval. */
-export interface ApprovalRequest {
-  /** The name of the tool, as in the AI SDK. */
-  readonly toolName: string;
-  /** What it is called with, after its schema has checked it. */
-  readonly input: unknown;
-  /** A number of this call: that of the call of the code, and one more. */
-  readonly toolCallId: string;
-  /** Aborted when the code waits no longer. The tool is not called then, whatever the answer. */
-  readonly abortSignal: AbortSignal;
-}
 
 /** Whether a call needs approval. */
 export type NeedsApproval =
@@ -62,7 +52,7 @@ export interface CodeModeOptions extends ModelOptions, Omit<SandboxOptions, "too
    * the code gets a `PermissionError`. Without it, every call that needs approval is refused. The
    * code waits for the answer up to the limit `hostTime`, an hour by default.
    */
-  readonly approve?: (request: ApprovalRequest) => boolean | PromiseLike<boolean>;
+  readonly approve?: Approve;
   /** The context of tools that have a `contextSchema`, by their names. */
   readonly toolsContext?: Readonly<Record<string, unknown>>;
   /**
@@ -194,7 +184,7 @@ interface Inner {
   readonly inner: ToolSet[string];
   /** A call needs approval if one of them says so. */
   readonly rules: readonly (NeedsApproval | undefined)[];
-  readonly approve: CodeModeOptions["approve"];
+  readonly approve: Approve | undefined;
   readonly context: unknown;
   readonly calls: AsyncLocalStorage<Execution>;
 }
@@ -242,25 +232,6 @@ async function isNeeded(
     if (typeof rule === "function" ? await rule(input, options) : rule) return true;
   }
   return false;
-}
-
-/** @throws {ToolError} a `PermissionError`: the call is not approved. */
-async function ask(
-  approve: CodeModeOptions["approve"],
-  request: ApprovalRequest,
-): Promise<void> {
-  const call = `the call of \`${request.toolName}\``;
-  if (approve === undefined) {
-    throw new ToolError("PermissionError", `${call} needs approval, and there is nobody to ask`);
-  }
-  let answer: unknown;
-  try {
-    answer = await approve(request);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new ToolError("PermissionError", `${call} needs approval, and asking failed: ${why}`);
-  }
-  if (answer !== true) throw new ToolError("PermissionError", `${call} was not approved`);
 }
 
 async function checked(schema: ReturnType<typeof asSchema>, args: unknown): Promise<unknown> {

@@ -2,7 +2,6 @@
 
 import { ConfigError } from "../errors.js";
 import type { Execution } from "../execution.js";
-import type { JsonSchema } from "../schema.js";
 import type { Session } from "../session.js";
 import type { Tool } from "../tools.js";
 
@@ -45,12 +44,17 @@ Run Python code in a sandbox, and get what it printed and the value of its last 
 Variables and imports are kept from call to call.`;
 
 /** The arguments of such a tool. */
-export const CODE_SCHEMA = {
+export const CODE_SCHEMA: {
+  type: "object";
+  properties: { code: { type: "string"; description: string } };
+  required: "code"[];
+  additionalProperties: false;
+} = {
   type: "object",
   properties: { code: { type: "string", description: "The Python code." } },
   required: ["code"],
   additionalProperties: false,
-} as const satisfies JsonSchema;
+};
 
 const MAX_CHARS = 20_000;
 const MAX_PICTURES = 4;
