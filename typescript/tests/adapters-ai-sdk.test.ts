@@ -403,6 +403,41 @@ test("a given session keeps variables, and its functions serve a model's calls o
   assert.deepEqual(await texts(python, "remove('c')"), ["{'removed': 'c'}"]);
 });
 
+test("tools get their context, and are not called with one that does not fit", async () => {
+  const seen: unknown[] = [];
+  const whoami = tool({
+    description: ({ context }) => `Says who ${context?.user} is.`,
+    inputSchema: z.object({}),
+    contextSchema: z.object({ user: z.string() }),
+    execute: (_, { context }) => {
+      seen.push(context.user);
+      return context.user;
+    },
+  });
+  const python = codeMode({ whoami }, { toolsContext: { whoami: { user: "ada" } } });
+  assert.match(descriptionOf(python), /Says who ada is\./);
+  assert.deepEqual(await texts(python, "whoami()"), ["'ada'"]);
+  const [wrong] = await texts(codeMode({ whoami }), "whoami()");
+  assert.match(String(wrong), /TypeError/);
+  assert.deepEqual(seen, ["ada"]);
+});
+
+test("tools take inputs of any shape", async () => {
+  const echo = (input: unknown) => input;
+  const variants = [{ type: "object", properties: { a: { type: "integer" } } }] as const;
+  const python = codeMode({
+    either: tool({ inputSchema: jsonSchema({ oneOf: [...variants] }), execute: echo }),
+    open: tool({ inputSchema: z.looseObject({}), execute: echo }),
+    nothing: tool({ inputSchema: z.object({}), execute: echo }),
+    "class": tool({ inputSchema: z.object({ "": z.int() }), execute: echo }),
+  });
+  const code = "print(either(a=1), open(), open(b=[2]), nothing(), class_({'': 3}), sep='|')";
+  assert.deepEqual(await texts(python, code, "nothing(1)").then(([said, wrong]) => [
+    said,
+    /TypeError/.test(String(wrong)),
+  ]), ["{'a': 1}|{}|{'b': [2]}|{}|{'': 3}", true]);
+});
+
 test("code has no more permissions than the options give", async () => {
   const { search } = files();
   const [denied, limited] = await texts(

@@ -196,6 +196,7 @@ function described({ name, inner, rules, approve, context, calls }: Inner): Desc
   }
   const schema = asSchema(inner.inputSchema as Parameters<typeof asSchema>[0]);
   const output = inner.outputSchema && asSchema(inner.outputSchema);
+  const contextSchema = inner.contextSchema && asSchema(inner.contextSchema);
   const needsAny = rules.some((rule) => rule !== undefined && rule !== false);
   const about = descriptionOf(inner, context);
   const note = "A call needs approval, and raises PermissionError if it is refused.";
@@ -206,7 +207,8 @@ function described({ name, inner, rules, approve, context, calls }: Inner): Desc
     const signals = [signal, ...(outer.abortSignal ? [outer.abortSignal] : [])];
     const abortSignal = AbortSignal.any(signals);
     const input = await checked(schema, args);
-    const options = { ...outer, toolCallId, abortSignal, context };
+    const its = contextSchema ? await checked(contextSchema, context) : context;
+    const options = { ...outer, toolCallId, abortSignal, context: its };
     if (await isNeeded(rules, input, options)) {
       await ask(approve, { toolName: name, input, toolCallId, abortSignal });
     }

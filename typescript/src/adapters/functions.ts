@@ -39,8 +39,8 @@ export function hostFunction(described: Described): HostFunction {
   const name = pythonName(described.name);
   const { all, isWhole } = parametersOf(schema, described.name);
   const call = async (args: Record<string, unknown>, context: CallContext): Promise<unknown> => {
-    const given = isWhole ? (args["arguments"] as Record<string, unknown>) : args;
-    return plain(await described.call(given, context), 0);
+    const given = isWhole ? (args["arguments"] as Record<string, unknown> | undefined) : args;
+    return plain(await described.call(given ?? {}, context), 0);
   };
   const wire: Tool["wire"] = { name, doc, parameters: all, ...(returns && { returns }) };
   const shown = stub({ name, doc, parameters: all, root: schema, returns });
@@ -75,7 +75,8 @@ function parametersOf(
 ): { all: WireParameter[]; isWhole: boolean } {
   const properties = (schema["properties"] ?? {}) as Readonly<Record<string, JsonSchema>>;
   const names = Object.keys(properties);
-  if (schema["type"] === "object" && names.length === 0) {
+  const { type = "object" } = schema;
+  if (type === "object" && names.length === 0) {
     const isClosed = schema["additionalProperties"] === false;
     const any: WireParameter = { name: "arguments", kind: "var_keyword" };
     return { all: isClosed ? [] : [any], isWhole: !isClosed };
@@ -85,7 +86,7 @@ function parametersOf(
   }
   const rank = ({ optional, default: value }: WireParameter) =>
     Number(optional || value !== undefined);
-  const all = parameters(schema, tool).sort((a, b) => rank(a) - rank(b));
+  const all = parameters({ ...schema, type }, tool).sort((a, b) => rank(a) - rank(b));
   return { all, isWhole: false };
 }
 
