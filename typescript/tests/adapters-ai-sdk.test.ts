@@ -388,6 +388,57 @@ test("an approval that comes after the code was ended calls nothing", async () =
   assert.deepEqual(removed, []);
 });
 
+test("a call that is approved after the whole call was aborted is not made", async () => {
+  const { remove, removed } = files();
+  const controller = new AbortController();
+  let approvals = 0;
+  const { execute } = codeMode({ remove }, {
+    needsApproval: { remove: true },
+    approve: () => {
+      approvals += 1;
+      controller.abort(new Error("enough"));
+      return true;
+    },
+  });
+  const { signal: abortSignal } = controller;
+  const options = { toolCallId: "call", messages: [], context: {}, abortSignal };
+  await assert.rejects(async () => await execute({ code: "remove('a')" }, options), /enough/);
+  assert.equal(approvals, 1);
+  assert.deepEqual(removed, []);
+});
+
+test("calls at the same time have sessions and numbers of their own", async () => {
+  let release = () => {};
+  const both = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const seen: string[] = [];
+  const meet = tool({
+    inputSchema: z.object({}),
+    execute: async (_, { toolCallId }) => {
+      seen.push(toolCallId.split(".")[0] ?? "");
+      if (seen.length === 2) release();
+      await both;
+      return toolCallId.split(".")[0] ?? "";
+    },
+  });
+  const { execute } = codeMode({ meet });
+  const results = await Promise.all(
+    ["one", "two"].map((toolCallId) =>
+      execute({ code: "print('x' in globals(), meet())\nx = 1" }, {
+        toolCallId,
+        messages: [],
+        context: {},
+      })
+    ),
+  );
+  assert.deepEqual(
+    results.map((result) => "text" in result && result.text),
+    ["False one", "False two"],
+  );
+  assert.deepEqual(seen.sort(), ["one", "two"]);
+});
+
 test("a given session keeps variables, and its functions serve a model's calls only", async () => {
   const { remove, removed } = files();
   await using session = await new Sandbox({ limits: { runTime: 20 } }).session();

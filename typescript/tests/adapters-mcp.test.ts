@@ -132,6 +132,26 @@ test("a tool that is not named, or not approved, is not called", async () => {
   assert.deepEqual(mcp.calls, [["remove", "old"]]);
 });
 
+test("an approval that comes after the code was stopped calls nothing", async () => {
+  await using mcp = await connected();
+  const controller = new AbortController();
+  const answers: Promise<boolean>[] = [];
+  await using session = await sessionWith(mcp.client, {
+    approve: ({ abortSignal }) => {
+      const late = new Promise<boolean>((resolve) => {
+        abortSignal.addEventListener("abort", () => resolve(true), { once: true });
+      });
+      answers.push(late);
+      controller.abort(new Error("enough"));
+      return late;
+    },
+  });
+  await assert.rejects(session.run("remove('a')", { signal: controller.signal }), /enough/);
+  assert.deepEqual(await Promise.all(answers), [true]);
+  await new Promise(setImmediate);
+  assert.deepEqual(mcp.calls, []);
+});
+
 test("a server that has no such tool is refused", async () => {
   await using mcp = await connected();
   await assert.rejects(mcpTools(mcp.client, { only: ["remvoe"] }), ConfigError);
