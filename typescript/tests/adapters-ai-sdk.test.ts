@@ -454,6 +454,14 @@ test("a given session keeps variables, and its functions serve a model's calls o
   assert.deepEqual(await texts(python, "remove('c')"), ["{'removed': 'c'}"]);
 });
 
+test("code that would wait for itself gets an exception", async () => {
+  await using session = await new Sandbox().session();
+  const python = codeMode({ again: pythonTool(session) }, { session });
+  const [said, after] = await texts(python, `${CATCHES}print(refused(again, "1"))`, "1 + 1");
+  assert.match(String(said), /^BusyError: the code of a session cannot run further code in it/);
+  assert.equal(after, "2");
+});
+
 test("tools get their context, and are not called with one that does not fit", async () => {
   const seen: unknown[] = [];
   const whoami = tool({

@@ -1,6 +1,8 @@
 // Runs code of a model in a session, one after the other, and says what the model sees of it.
 
-import { ConfigError } from "../errors.js";
+import { AsyncLocalStorage } from "node:async_hooks";
+
+import { BusyError, ConfigError } from "../errors.js";
 import type { Execution } from "../execution.js";
 import type { Session } from "../session.js";
 import type { Tool } from "../tools.js";
@@ -66,11 +68,34 @@ const RESTARTED =
 /** When the last run of a session has ended: runs of several tools take turns. */
 const turns = new WeakMap<Session, Promise<unknown>>();
 
-/** Does work with a session after all that was given here before has ended. */
-function inTurn<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
-  const done = (turns.get(session) ?? Promise.resolve()).then(work);
+/** A run whose tools may call for further ones. */
+interface Turn {
+  readonly session: Session;
+  readonly outer: Turn | undefined;
+  isOver: boolean;
+}
+
+const current = new AsyncLocalStorage<Turn>();
+
+/**
+ * Does work with a session after all that was given here before has ended.
+ *
+ * @throws {BusyError} it comes from a tool that code of the session has called, and would wait for
+ * itself.
+ */
+async function inTurn<Result>(session: Session, work: () => Promise<Result>): Promise<Result> {
+  const outer = current.getStore();
+  for (let turn = outer; turn !== undefined; turn = turn.outer) {
+    if (turn.session !== session || turn.isOver) continue;
+    throw new BusyError("the code of a session cannot run further code in it", "open another one");
+  }
+  const turn: Turn = { session, outer, isOver: false };
+  const before = turns.get(session) ?? Promise.resolve();
+  const done = before.then(() => current.run(turn, work)).finally(() => {
+    turn.isOver = true;
+  });
   turns.set(session, done.catch(() => {}));
-  return done;
+  return await done;
 }
 
 /**
