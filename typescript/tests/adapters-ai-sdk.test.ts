@@ -151,10 +151,14 @@ test("long results are cut in the middle, and a session that ended starts anew",
   assert.match(String(after), /False$/);
 });
 
-test("aborting a call interrupts its code, and the session goes on", async () => {
+// Nothing but the signal ends the code before the test's own time is over.
+const limits = { runTime: 600 };
+const timeout = 20_000;
+
+test("aborting a call interrupts its code, and the session goes on", { timeout }, async () => {
   const controller = new AbortController();
   const begun = () => controller.abort(new Error("enough"));
-  await using session = await new Sandbox({ tools: { begun } }).session();
+  await using session = await new Sandbox({ tools: { begun }, limits }).session();
   const tools = { python: pythonTool(session) };
   const model = scripted("x = 1\nbegun()\nwhile True: pass");
   const calling = generateText({
@@ -168,6 +172,25 @@ test("aborting a call interrupts its code, and the session goes on", async () =>
   await calling.catch((error: unknown) => assert.equal((error as Error).message, "enough"));
   assert.equal(controller.signal.aborted, true);
   assert.equal(await session.eval("x"), 1);
+});
+
+test("aborting a call interrupts its code in code mode, too", { timeout }, async () => {
+  const controller = new AbortController();
+  let inner: AbortSignal | undefined;
+  const begun = tool({
+    inputSchema: z.object({}),
+    execute: (_, { abortSignal }) => {
+      inner = abortSignal;
+      controller.abort(new Error("enough"));
+      return 1;
+    },
+  });
+  const { execute } = codeMode({ begun }, { limits });
+  const { signal: abortSignal } = controller;
+  const options = { toolCallId: "call", messages: [], context: {}, abortSignal };
+  const code = "begun()\nwhile True: pass";
+  await assert.rejects(async () => await execute({ code }, options), /enough/);
+  assert.equal(inner?.aborted, true);
 });
 
 test("calls of one step take turns", async () => {
