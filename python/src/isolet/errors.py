@@ -149,6 +149,7 @@ _KINDS: dict[str, type[IsoletError]] = {
     "capacity": LimitError,
     "queue": LimitError,
     "draining": StartError,
+    "restoring": StartError,
 }
 
 
