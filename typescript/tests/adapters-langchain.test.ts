@@ -38,7 +38,7 @@ test("a model gets the text of its code, and its session keeps variables", async
   );
   assert.deepEqual([first?.content, second?.content], ["hi", "21"]);
   assert.match(String(third?.content), /ZeroDivisionError/);
-  assert.equal((third?.artifact as PythonResult).isError, true);
+  assert.equal((third?.artifact as PythonResult | undefined)?.isError, true);
 });
 
 test("a picture reaches the model as an image", async () => {
