@@ -14,8 +14,9 @@ const STRANGE: &str = "qqqq";
 /// What a client of a node or of a pipe sends that may have unknown keys: the file, the type,
 /// and why. All but the first is of other services' protocols; `docs/reference/dialects.md`
 /// says so to their users.
-const LENIENT: [(&str, &str, &str); 19] = [
+const LENIENT: [(&str, &str, &str); 21] = [
     ("stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
+    ("dify.rs", "RunRequest", "the client asks for rights, which are the node's to give"),
     ("e2b/connect.rs", "FileSystemRequest", E2B),
     ("e2b/contexts.rs", "ContextRequest", E2B),
     ("e2b/control.rs", "SandboxRequest", E2B),
@@ -32,6 +33,7 @@ const LENIENT: [(&str, &str, &str); 19] = [
     ("openenv/coding.rs", "ResetRequest", OPENENV),
     ("openenv/mod.rs", "StepRequest", OPENENV),
     ("openenv/repl.rs", "ResetRequest", OPENENV),
+    ("ragflow.rs", "RunRequest", "RAGFlow ignores what it does not know"),
     ("sandbox_fusion.rs", "RunCodeRequest", FUSION),
     ("sandbox_fusion.rs", "RunJupyterRequest", FUSION),
 ];

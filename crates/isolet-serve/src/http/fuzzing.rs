@@ -20,7 +20,7 @@ use super::runs::{RunOnceRequest, RunRequest, ToolResult};
 use super::saved::SnapshotRequest;
 use super::sessions::{LifetimeRequest, SessionRequest, VariableRequest};
 use super::sockets::Message;
-use super::{lenient, nemo_skills, sandbox_fusion};
+use super::{dify, lenient, nemo_skills, ragflow, sandbox_fusion};
 
 /// How many times its length a body may take, and what it may take besides.
 const FACTOR: usize = 400;
@@ -138,7 +138,9 @@ fn dialects(data: &[u8]) {
     let read = [
         lenient::read::<sandbox_fusion::RunCodeRequest>(value.clone(), &numbers).err(),
         lenient::read::<sandbox_fusion::RunJupyterRequest>(value.clone(), &numbers).err(),
-        lenient::read::<nemo_skills::ExecuteRequest>(value, &numbers).err(),
+        lenient::read::<nemo_skills::ExecuteRequest>(value.clone(), &numbers).err(),
+        lenient::read::<dify::RunRequest>(value.clone(), &[]).err(),
+        lenient::read::<ragflow::RunRequest>(value, &[]).err(),
     ];
     for problem in read.into_iter().flatten() {
         is_refusal(&problem, data.len());

@@ -8,6 +8,7 @@ mod audit_log;
 mod batch;
 mod body;
 mod credentials;
+mod dify;
 mod e2b;
 mod execute;
 mod exits;
@@ -22,6 +23,7 @@ mod operator;
 mod otlp;
 mod paths;
 mod problem;
+mod ragflow;
 mod runs;
 mod sandbox_fusion;
 mod saved;
@@ -307,6 +309,8 @@ fn router(node: Arc<Node>) -> Router {
         .merge(measured("sandbox_fusion", sandbox_fusion::routes(), &node))
         .merge(measured("e2b", e2b::routes(), &node))
         .merge(measured("nemo_skills", nemo_skills::routes(), &node))
+        .merge(measured("dify", dify::routes(), &node))
+        .merge(measured("ragflow", ragflow::routes(), &node))
         .merge(execute::routes())
         .merge(measured("native", sockets::routes(), &node))
         .merge(measured("openenv", openenv::routes(), &node))
