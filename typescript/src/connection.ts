@@ -191,9 +191,10 @@ export class Connection {
   /** Whether the process and its pipes keep this program alive. */
   #hold(isHeld: boolean): void {
     const { stdin, stdout } = this.#child;
-    for (const each of [this.#child, stdin as Socket, stdout as Socket]) {
-      if (isHeld) each.ref();
-      else each.unref();
+    // Pipes are sockets in Node.js and Deno, but not in Bun.
+    for (const each of [this.#child, stdin as Partial<Socket>, stdout as Partial<Socket>]) {
+      if (isHeld) each.ref?.();
+      else each.unref?.();
     }
   }
 

@@ -299,8 +299,10 @@ test("a run that waits for its turn is given up when it is aborted", async () =>
   const first = await busy.run("print('on', flush=True)\nwhile True: pass", {
     onStdout: async () => {
       const second = session.run("x = 1", { signal });
+      await untilWaiting(one, 1);
       controller.abort(new Error("stop"));
       await assert.rejects(second, /stop/);
+      await untilWaiting(one, 0);
       await busy.interrupt();
     },
   });
@@ -325,6 +327,16 @@ while True:
   await assert.rejects(session.run(stubborn, { signal, onStdout }), /stop/);
   await assert.rejects(until(session), isolet.SessionClosedError);
 });
+
+/** Waits until as many runs wait for their turn. */
+async function untilWaiting({ address }: NodeProcess, count: number): Promise<void> {
+  const end = performance.now() + SECONDS * 1000;
+  while (performance.now() < end) {
+    const metrics = await (await fetch(`${address}/metrics`)).text();
+    if (metrics.includes(`\nisolet_runs_waiting ${count}\n`)) return;
+  }
+  assert.fail(`there are never ${count} waiting runs`);
+}
 
 /** Waits until a session runs no code. */
 async function until(session: Session): Promise<void> {

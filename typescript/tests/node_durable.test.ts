@@ -119,9 +119,10 @@ test("a durable run goes on when its stream is left, and ends when it is aborted
   });
   const tools = { ask: () => released };
   await using session = await new Client(address).session({ tools, durable: true });
+  let seen = "";
   for await (const item of session.stream("print('a', flush=True)\nprint(ask())\n1")) {
-    assert.equal(item.kind, "output");
-    break;
+    seen += textOf([item]);
+    if (seen === "a\n") break;
   }
   goOn("b");
   const items: Item[] = [];

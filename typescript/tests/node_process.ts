@@ -49,7 +49,9 @@ export class NodeProcess implements AsyncDisposable {
   /** Ends it before this program does anything else, such as noticing that. */
   killNow(): void {
     const { pid } = this.#child;
-    const script = `kill -9 ${pid}; until grep -q '^State:.Z' /proc/${pid}/status; do :; done`;
+    // Its sockets are closed when the last of its threads is gone, which the first may precede.
+    const gone = `grep -q '^State:.Z' /proc/${pid}/status && grep -q '^Threads:.1$' /proc/${pid}/status`;
+    const script = `kill -9 ${pid}; until ${gone}; do :; done`;
     const { status } = spawnSync("sh", ["-c", script], { timeout: 30_000 });
     if (status !== 0) throw new Error("the node cannot be killed");
   }
