@@ -124,8 +124,10 @@ export class Node {
       request.once("response", resolve);
       request.on("error", (error) => {
         if (signal?.aborted) return reject(signal.reason as Error);
-        if (!isConnected) this.downUntil = performance.now() + DOWN;
-        reject(this.lost(error, isConnected ? ServerDiedError : UnreachableError));
+        // Deno calls a socket reused that it connects anew.
+        const isSent = isConnected && (error as NodeJS.ErrnoException).code !== "ECONNREFUSED";
+        if (!isSent) this.downUntil = performance.now() + DOWN;
+        reject(this.lost(error, isSent ? ServerDiedError : UnreachableError));
       });
       request.end(body);
     });
