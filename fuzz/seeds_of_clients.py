@@ -307,6 +307,17 @@ HTTP_BODY = kinds(
         "run-code": {"code": "1", "language": "python", "run_timeout": "5", "files": {"a": None}},
         "notebook": {"cells": ["1"], "cell_timeout": "null", "files": {}},
         "execute": {"generated_code": "1", "timeout": " 2.5 ", "max_output_characters": "10"},
+        "program-of-librechat": {"lang": "py", "code": "1", "args": ["a"], "files": [{"id": "f", "name": "a/b"}]},
+        "tools-of-librechat": {
+            "code": "1",
+            "tools": [{"name": "a-b", "parameters": {"properties": {"from": {}}, "required": ["x"]}}],
+            "tool_results": [{"call_id": "call_001", "result": {"a": [1]}, "is_error": False}],
+        },
+        "sandbox-of-opensandbox": {
+            "timeout": None,
+            "networkPolicy": {"defaultAction": "deny", "egress": [{"action": "allow", "target": "a.example"}]},
+        },
+        "command-of-opensandbox": {"argv": ["a"], "background": True, "timeout": 5, "envs": {"A": "b"}},
     },
     {
         "step": {"action": {"code": "1"}, "timeout_s": 1.5},
@@ -485,6 +496,42 @@ SKILL = texts(
 )
 
 
+def zmtp(*frames, flags=0):
+    """A message of ZMTP."""
+    sizes = [b"%c%c" % (flags | (at < len(frames) - 1), len(frame)) for at, frame in enumerate(frames)]
+    return b"".join(size + frame for size, frame in zip(sizes, frames))
+
+
+def jupyter(kind, **content):
+    header = {"msg_id": "1", "msg_type": kind, "session": "a", "version": "5.3"}
+    return b"\0".join([text(header), b"{}", text(content), b"buffer"])
+
+
+READY = b"\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x08Identity\0\0\0\x02me"
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\0NULL" + bytes(48)
+JUPYTER = kinds(
+    {
+        "greeting": GREETING + zmtp(READY, flags=4),
+        "greeting-of-http": b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" + bytes(60),
+        "greeting-cut": GREETING + zmtp(READY[:20], flags=4),
+    },
+    {
+        "messages": zmtp(b"<IDS|MSG>", b"", b"{}") + zmtp(b"ping") + zmtp(b"", b""),
+        "frame-too-long": b"\x02" + struct.pack(">Q", 1 << 62),
+        "frame-long": b"\x02" + struct.pack(">Q", 300) + b"x" * 300,
+        "command": zmtp(READY, flags=4) + zmtp(b"a"),
+    },
+    {
+        "execute": jupyter("execute_request", code="1", silent=False, user_expressions={"a": "1"}),
+        "complete": jupyter("complete_request", code="di", cursor_pos=2),
+        "history": jupyter("history_request", hist_access_type="search", pattern="c*?", n=2),
+        "history-range": jupyter("history_request", hist_access_type="range", start=-1, stop=2),
+        "comm": jupyter("comm_msg", comm_id="a", data={"method": "update"}),
+        "input": jupyter("input_reply", value="x"),
+    },
+)
+
+
 TARGETS = {
     "client_config": CLIENT_CONFIG,
     "display": DISPLAY,
@@ -492,6 +539,7 @@ TARGETS = {
     "http_body": HTTP_BODY,
     "http_response": HTTP_RESPONSE,
     "json_rpc": JSON_RPC,
+    "jupyter": JUPYTER,
     "json_text": JSON_TEXT,
     "mcp_config": MCP_CONFIG,
     "skill": SKILL,

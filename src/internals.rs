@@ -2,14 +2,17 @@
 //! it.
 
 pub use crate::data::invisible::is_invisible;
+pub use crate::data::redact::Redactor;
 pub use crate::data::tool::name::is_identifier;
-pub use crate::data::value::encoded_len;
+pub use crate::data::value::{encoded_len, plain};
 pub use crate::host::tools::no_session::no_session;
 pub use crate::host::tools::testing;
-pub use crate::support::cache_dir::{cache_dir, data_dir};
-#[cfg(target_os = "linux")]
+#[cfg(feature = "fetch")]
+pub use crate::support::asset_fetch::{fetch_missing, fetch_options, is_for_a_missing_file};
+pub use crate::support::cache_dir::{cache_dir, data_dir, is_named};
 pub use crate::support::control_groups;
 pub use crate::support::lock::lock;
+pub use crate::support::size::shown_bytes;
 
 /// A module of the guest that returns values.
 pub const RETURNS: &str = include_str!("../js/py/returns.py");

@@ -26,7 +26,7 @@ pub fn dspy(data: &[u8]) {
     let shown = method.unwrap_or_default();
     for line in [
         messages::result(id.clone(), shown.as_str().into()),
-        messages::error(id.clone(), messages::METHOD_NOT_FOUND, shown.clone()),
+        messages::error(id.clone(), messages::METHOD_NOT_FOUND, &shown),
         messages::tool_call(&shown, &given.name, id),
     ] {
         assert!(line.is_ascii() && !line.contains(|c: char| c.is_control()), "{line:?}");

@@ -2,12 +2,11 @@
 
 #[path = "../../crates/isolet-cli/src/notebook/file.rs"]
 mod file;
-#[path = "../../crates/isolet-cli/src/notebook/inert.rs"]
-mod inert;
 
 use html5gum::{Token, Tokenizer};
-use inert::{Data, made_inert};
 use isolet::fuzzing::measured;
+use isolet_support::inert::made_inert;
+use isolet_support::mime_bundle::Data;
 
 /// How many times its length a notebook may take, and what it may take besides.
 const FACTOR: usize = 400;

@@ -33,6 +33,7 @@ SIMPLE = {type(None), bool, int, float, complex, str, bytes, list, tuple, dict, 
 
 bridge = None
 kept = None  # a list that takes what is displayed
+publish = None  # in a kernel of Jupyter: what publishes a display that may be changed
 # By the name of a module: what makes formats of values when it is loaded, if they are of its types.
 SPECIAL = {}
 ADDITIONS = []  # what makes further formats of any value
@@ -44,7 +45,10 @@ def attach(host_bridge):
     bridge = host_bridge
 
 
-def display(*objects, raw=False, include=None, exclude=None, display_id=None, **options):
+def display(
+    *objects, raw=False, include=None, exclude=None, metadata=None, display_id=None, update=False,
+    **options,
+):  # fmt: skip
     """Display objects: pictures, tables, pages, formulas.
 
     An object is displayed in the formats that it has methods for, as `_repr_html_`, `_repr_png_` or
@@ -52,6 +56,8 @@ def display(*objects, raw=False, include=None, exclude=None, display_id=None, **
     `{"text/html": "<b>hello</b>"}`. `include` and `exclude` are names of formats. With a
     `display_id`, or True, it returns a handle that displays more.
     """
+    has_handle = display_id is not None and display_id is not False
+    handle = DisplayHandle(None if display_id is True else display_id) if has_handle else None
     for value in objects:
         if raw:
             formats = {str(name): data for name, data in value.items()}
@@ -60,22 +66,26 @@ def display(*objects, raw=False, include=None, exclude=None, display_id=None, **
                 continue
             formats = formats_of(value, include, exclude)
             formats[PLAIN] = plain_text(value, formats)
-        send(formats, include, exclude)
-    if display_id is None or display_id is False:
-        return None
-    return DisplayHandle(None if display_id is True else display_id)
+        if handle is None or publish is None or kept is not None:
+            send(formats, include, exclude)
+        else:
+            publish(crossing(formats, include, exclude), metadata, handle.display_id, update)
+    return handle
 
 
 class DisplayHandle:
-    """A place in the output. What it displays comes after what it has displayed before."""
+    """A place in the output. In a kernel of Jupyter what it updates takes the place of what it has
+    displayed before; elsewhere it comes after that.
+    """
 
     def __init__(self, display_id=None):
         self.display_id = display_id or os.urandom(16).hex()
 
     def display(self, value, **options):
-        display(value, **options)
+        display(value, display_id=self.display_id, **options)
 
-    update = display
+    def update(self, value, **options):
+        display(value, display_id=self.display_id, update=True, **options)
 
     def __repr__(self):
         return f"<DisplayHandle display_id={self.display_id}>"
@@ -182,7 +192,15 @@ def send(formats, include=None, exclude=None, is_result=False):
     if kept is not None:
         kept.append(formats)
         return
-    crossing = {}
+    crossing_formats = crossing(formats, include, exclude)
+    if crossing_formats:
+        data = dumps([is_result, crossing_formats], MARSHAL_VERSION)
+        bridge.display(id(data) + BYTES_HEADER, len(data))
+
+
+def crossing(formats, include=None, exclude=None):
+    """The formats as the host takes them."""
+    found = {}
     for name, data in formats.items():
         if not isinstance(name, str):
             continue
@@ -190,10 +208,8 @@ def send(formats, include=None, exclude=None, is_result=False):
         wanted = (include is None or name in include) and (exclude is None or name not in exclude)
         data = attempt(crossing_data, name, data) if wanted else None
         if data is not None:
-            crossing[name] = data
-    if crossing:
-        data = dumps([is_result, crossing], MARSHAL_VERSION)
-        bridge.display(id(data) + BYTES_HEADER, len(data))
+            found[name] = data
+    return found
 
 
 def crossing_data(name, data):

@@ -94,6 +94,31 @@ class Result:
             raise self.error_before_exec or self.error_in_exec
 
 
+class DisplayFormatter:
+    """The formats of objects, for the functions of an installed IPython."""
+
+    def format(self, obj, include=None, exclude=None):
+        if displays.shows_itself(obj):
+            return {}, {}
+        formats = displays.formats_of(obj, include, exclude)
+        formats[displays.PLAIN] = displays.plain_text(obj, formats)
+        return formats, {}
+
+
+class DisplayPublisher:
+    """Displays what an installed IPython has made, and what `clear` is for."""
+
+    clear = None  # in a kernel of Jupyter: what clears the cell's output
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **options):
+        display_id = (transient or {}).get("display_id")
+        displays.display(data, raw=True, metadata=metadata, display_id=display_id, update=update)
+
+    def clear_output(self, wait=False):
+        if self.clear is not None:
+            self.clear(bool(wait))
+
+
 class MagicsManager:
     def __init__(self, magics):
         self.magics = magics
@@ -113,6 +138,7 @@ class InteractiveShell:
         self.line_magics, self.cell_magics = {}, {}
         self.magics_manager = MagicsManager({"line": self.line_magics, "cell": self.cell_magics})
         self.events = Events()
+        self.display_formatter, self.display_pub = DisplayFormatter(), DisplayPublisher()
         self.config = Config()
         self.extensions = set()
         self.name, self.text = "<cell>", ""  # of the cell that runs
@@ -500,6 +526,13 @@ def is_quiet(last, python):
     end = lines[last.end_lineno - 1].encode()[last.end_col_offset :]
     rest = "\n".join([end.decode("utf-8", "replace"), *lines[last.end_lineno :]])
     return rest.lstrip(" \t\\)\n").startswith(";")
+
+
+def patch_installed(module):
+    """Has the functions of an installed IPython find this shell, when cells may have commands."""
+    kind = module.InteractiveShell
+    kind.initialized = classmethod(lambda cls: is_active())
+    kind.instance = classmethod(lambda cls, *arguments, **options: shell)
 
 
 def is_active():

@@ -42,17 +42,20 @@ def get_ipython():
 
 
 def clear_output(wait=False):
-    """Does nothing: what was displayed stays."""
+    """Clears what the cell has displayed, in a kernel of Jupyter; elsewhere it stays."""
+    shells.shell.display_pub.clear_output(wait)
 
 
 def update_display(value, *, display_id, **options):
-    """Displays the object once more."""
-    displays.display(value, **options)
+    """Displays the object in the place of what was displayed with this id, in a kernel of Jupyter;
+    elsewhere once more.
+    """
+    displays.display(value, display_id=display_id, **(options | {"update": True}))
 
 
 def publish_display_data(data, metadata=None, **options):
     """Displays an object in the formats given."""
-    displays.display(data, raw=True)
+    shells.shell.display_pub.publish(data, metadata, **options)
 
 
 def displayed_as(format):
@@ -367,6 +370,7 @@ class ProgressBar:
 
     def __init__(self, total):
         self.total, self._progress, self.html_width, self.text_width = total, 0, "60ex", 60
+        self.display_id = os.urandom(16).hex()
 
     @property
     def progress(self):
@@ -389,9 +393,10 @@ class ProgressBar:
         )
 
     def display(self):
-        displays.display(self)
+        displays.display(self, display_id=self.display_id)
 
-    update = display
+    def update(self):
+        displays.display(self, display_id=self.display_id, update=True)
 
     def __iter__(self):
         self.display()

@@ -40,6 +40,7 @@ import _isolet_frames as frames
 import _isolet_imports as imports
 import _isolet_integers as integers
 import _isolet_ipython as ipython
+import _isolet_kernel as kernel
 import _isolet_linear as linear
 import _isolet_locks as locks
 import _isolet_looking_back as looking_back
@@ -119,6 +120,7 @@ def prepare():
     figures.install(imports.PATCHES, imports.MODULES)
     tables.install()
     ipython.install(imports.STAND_INS)
+    kernel.install(imports.MODULES, imports.PATCHES)
     magics.install(interactive.shell)
     alarms.install()
     async_processes.install(waits.Loop)

@@ -28,7 +28,7 @@ pub enum Error {
         reason: String,
     },
     /// A file does not exist.
-    #[error("asset `{}` is missing; `isolet assets fetch` replaces it", path.display())]
+    #[error("asset `{}` is missing; {} fetches it", path.display(), remedy(path))]
     #[non_exhaustive]
     Missing {
         /// The path at which it was expected.
@@ -46,8 +46,9 @@ pub enum Error {
     /// A file is longer or shorter than the one in the lock.
     #[error(
         "asset `{}` has the wrong size (expected {expected} bytes, got {got}); \
-         `isolet assets fetch` replaces it",
-        path.display()
+         {} replaces it",
+        path.display(),
+        remedy(path)
     )]
     #[non_exhaustive]
     Size {
@@ -61,8 +62,9 @@ pub enum Error {
     /// A file's content does not match the lock.
     #[error(
         "asset `{}` has the wrong sha256 (expected {expected}, got {got}); \
-         `isolet assets fetch` replaces it",
-        path.display()
+         {} replaces it",
+        path.display(),
+        remedy(path)
     )]
     #[non_exhaustive]
     Digest {
@@ -124,6 +126,16 @@ impl Error {
     pub(crate) fn write(path: &Path, cause: io::Error) -> Self {
         Self::Write { path: path.to_owned(), cause }
     }
+}
+
+/// Returns the command that fetches a file into its own directory, whichever one the command itself
+/// would choose.
+fn remedy(path: &Path) -> String {
+    let dir = path.parent().unwrap_or(path).display().to_string();
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+,:@".contains(letter);
+    let dir =
+        if dir.chars().all(is_plain) { dir } else { format!("'{}'", dir.replace('\'', r"'\''")) };
+    format!("`isolet --assets {dir} assets fetch`")
 }
 
 /// Returns the system's text for an error as the end of a sentence: in lower case, without the

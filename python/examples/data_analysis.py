@@ -3,7 +3,7 @@
 The code that runs in the sandbox is what a model would write; here it is written down below, so no
 key is needed. By default it uses the standard library and draws an SVG, which needs no network.
 
-    pip install isolet
+    pip install target/wheels/isolet-*.whl    # of `cargo xtask wheel`, until it is published
     python examples/data_analysis.py
 
 With `--pandas` it uses pandas and matplotlib. isolet then fetches their builds for WebAssembly,

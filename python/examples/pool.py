@@ -6,7 +6,7 @@ customer never ends: it is stopped, and the others do not notice.
 
 There is no model here, and the code is written down below. No key or network is needed.
 
-    pip install isolet
+    pip install target/wheels/isolet-*.whl    # of `cargo xtask wheel`, until it is published
     python examples/pool.py
 """
 

@@ -7,7 +7,7 @@ function `llm_query`, many at the same time. `SUBMIT` ends it with the answer.
 Both models are scripted, so that the example runs without a key or a network. To use real ones,
 replace the bodies of `root_model` and `llm_query`. The loop in `main` stays as it is.
 
-    pip install isolet
+    pip install target/wheels/isolet-*.whl    # of `cargo xtask wheel`, until it is published
     python examples/rlm.py
 """
 

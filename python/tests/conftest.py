@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from browser import Seen
 
 import isolet
 
@@ -64,3 +65,12 @@ def in_threads(count: int, work: Callable[[int], object]) -> list[BaseException 
         thread.join(SECONDS)
         assert not thread.is_alive()
     return found
+
+
+@pytest.fixture
+def seen() -> Iterator[Seen]:
+    """A server that notes what a browser asks it for."""
+    seen = Seen()
+    yield seen
+    seen.server.shutdown()
+    seen.server.server_close()

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from browser import BROWSER, Seen, look_at
 
 import isolet
 from isolet._find import find_binary
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 # Each asks the server `~` for something, if it is let.
 HOSTILE = [
@@ -47,56 +42,8 @@ HOSTILE = [
     '<math href="~/math"><mtext>a</mtext></math><img src="x" onerror="fetch(`~/fetch`)">',
 ]
 
-
-class Seen:
-    """A server that notes what it is asked for, and each connection."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-        self.connections: list[object] = []
-        self.pages: dict[str, str] = {}
-        seen = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def setup(self) -> None:
-                seen.connections.append(self.client_address)
-                super().setup()
-
-            def do_GET(self) -> None:
-                page = seen.pages.get(self.path)
-                if page is None:
-                    seen.paths.append(self.path)
-                self.send_response(404 if page is None else 200)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.end_headers()
-                self.wfile.write((page or "").encode())
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.at = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
-@pytest.fixture
-def seen() -> Iterator[Seen]:
-    seen = Seen()
-    yield seen
-    seen.server.shutdown()
-    seen.server.server_close()
-
-
-def visit(address: str, profile: object) -> None:
-    """Opens a page, and waits until it has had its time, of which none passes while it idles."""
-    assert BROWSER is not None
-    flags = (
-        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
-        "--disable-background-networking --disable-component-update --virtual-time-budget=8000"
-    )
-    command = [BROWSER, *flags.split(), f"--user-data-dir={profile}", "--dump-dom", address]
-    subprocess.run(command, check=True, capture_output=True, timeout=100)
+# What they ask for in a plain page: of each way to do so, one.
+ASKED = {"/img", "/import", "/font", "/style", "/refresh", "/sheet", "/frame", "/object", "/new"}
 
 
 def saved_outputs(pages: list[str], directory: Path) -> str:
@@ -121,23 +68,25 @@ def saved_outputs(pages: list[str], directory: Path) -> str:
 @pytest.mark.timeout(240)
 def test_a_display_of_the_guest_asks_no_server_for_anything(seen: Seen, tmp_path: Path) -> None:
     # Elsewhere than the page's server, which the browser asks for the page itself.
-    other = Seen()
+    other, control = Seen(), Seen()
     pages = [page.replace("~", other.at) for page in HOSTILE]
     shown = [isolet.Display({"text/html": page})._repr_mimebundle_()["text/html"] for page in pages]
     svg = f'<svg xmlns="http://www.w3.org/2000/svg"><image href="{other.at}/in-svg"/></svg>'
     shown.append(isolet.Display({"image/svg+xml": svg})._repr_mimebundle_()["text/html"])
-    seen.pages["/shown"] = "<!doctype html>" + "\n".join(shown)
-    seen.pages["/raw"] = "<!doctype html>" + "\n".join(pages[:4])
-    visit(f"{seen.at}/shown", f"{tmp_path}/shown")
-    assert other.paths == []
-    assert other.connections == []
+    # The same without frames of isolet, later in the same page, shows that a server sees what there
+    # is to see. Once that has asked for everything, the others have had their time.
+    raw = [page.replace("~", control.at) for page in HOSTILE]
+    for nth, page in enumerate(raw):
+        seen.pages[f"/raw/{nth}"] = f"<!doctype html>{page}"
+    beside = "\n".join(f'<iframe src="/raw/{nth}"></iframe>' for nth in range(len(raw)))
+    seen.pages["/shown"] = "<!doctype html>" + "\n".join([*shown, beside])
     # What a notebook's file has of them.
-    seen.pages["/saved"] = f"<!doctype html>{saved_outputs([*pages, svg], tmp_path)}"
-    visit(f"{seen.at}/saved", f"{tmp_path}/saved")
-    assert other.paths == []
-    assert other.connections == []
-    # The same without frames, to show that the server sees what there is to see.
-    visit(f"{seen.at}/raw", f"{tmp_path}/raw")
-    assert {"/img", "/css", "/style"} <= set(other.paths)
-    other.server.shutdown()
-    other.server.server_close()
+    seen.pages["/saved"] = f"<!doctype html>{saved_outputs([*pages, svg], tmp_path)}\n{beside}"
+    for path in ("/shown", "/saved"):
+        control.paths.clear()
+        look_at(f"{seen.at}{path}", f"{tmp_path}{path}", control, ASKED)
+        assert other.paths == []
+        assert other.connections == []
+    for server in (other.server, control.server):
+        server.shutdown()
+        server.server_close()

@@ -14,6 +14,9 @@ README = Path(__file__).parent.parent / "README.md"
 GUIDES = README.parent.parent / "docs/guides"
 SECONDS = 50
 
+REPOSITORY = "https://github.com/isolet/isolet/blob/main/"
+"""Where links lead. The page is also on an index, which has no other file of the repository."""
+
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PRINTED = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 """What a line is said to print. `...` stands for anything."""
@@ -79,5 +82,30 @@ def test_the_code_on_the_first_page_of_the_project_runs(tmp_path: Path):
 
 
 def test_every_example_is_listed():
-    listed = re.findall(r"^\* \[(\w+\.py)\]\(examples/\1\)", README.read_text(), re.MULTILINE)
+    listed = re.findall(r"^\* \[(\w+\.py)\]: ", README.read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(path.name for path in README.parent.glob("examples/*.py"))
+
+
+def test_each_link_leads_to_a_file_of_the_repository_from_any_page():
+    text = re.sub(r"^```.*?^```$", "", README.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert "](" not in text
+    targets = dict(re.findall(r"^\[(.+)\]: (\S+)$", text, re.MULTILINE))
+    assert len(targets) > 15
+    used = re.findall(r"\[([^\]]+)\](?:\[([^\]]+)\])?(?!:? http)", re.sub(r"`[^`]*`", "", text))
+    names = {re.sub(r"\s+", " ", label or shown).lower() for shown, label in used}
+    assert names == {name.lower() for name in targets}
+    for link in targets.values():
+        assert link.startswith(REPOSITORY), link
+        path, _, heading = link.removeprefix(REPOSITORY).partition("#")
+        page = README.parent.parent / path
+        assert page.is_file(), link
+        headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+        anchors = [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings]
+        assert not heading or heading in anchors, link
+
+
+def test_a_table_has_no_empty_line_in_it():
+    text = re.sub(r"^```.*?^```$", "", README.read_text(), flags=re.MULTILINE | re.DOTALL)
+    tables = [each for each in text.split("\n\n") if each.startswith("|")]
+    assert len(tables) == 1
+    assert all(re.match(r"\|.*\n\|[-|]+\|\n\|", table) for table in tables)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -56,6 +57,59 @@ def test_raise_for_error_raises_what_went_wrong(session: isolet.Session) -> None
     assert caught.value.execution.status == "raised"
     with pytest.raises(isolet.GuestError, match="exited with status 3"):
         session.eval("import sys; sys.exit(3)")
+
+
+def test_a_missing_package_comes_with_the_keyword_that_loads_it(session: isolet.Session) -> None:
+    execution = session.run("import sklearn")
+    assert execution.failure == "ModuleNotFoundError: No module named 'sklearn'"
+    hint = '`packages=["scikit-learn"]` loads it: that is the package of `sklearn`'
+    assert execution.hint == hint
+    with pytest.raises(isolet.GuestError) as caught:
+        execution.raise_for_error()
+    assert str(caught.value) == f"{execution.failure} (hint: {hint})"
+    assert session.run("1").hint is None
+
+
+def double(number: int) -> int:
+    """Doubles it."""
+    return 2 * number
+
+
+def test_no_message_has_a_name_of_another_language(server: isolet.Server) -> None:
+    messages = []
+    policies: list[isolet.Policy] = [
+        {"mounts": {"/data": "/"}},
+        {"mounts": {"/data": "/nosuch"}},
+        {"allow_net": ["https://a.example"]},
+        {"packages": ["no such"]},
+        {"limits": isolet.Limits(run_time=0.1, memory_bytes=1)},
+        {"limits": isolet.Limits(memory_bytes=1 << 60)},
+        {"packages": ["nosuch"], "offline": True},
+    ]
+    for policy in policies:
+        try:
+            with isolet.Sandbox(server=server, **policy).session() as session:
+                session.run("1")
+        except isolet.IsoletError as error:
+            messages.append(str(error))
+    limits = isolet.Limits(run_time=0.1, tool_calls=1, value_bytes=1000, source_bytes=200)
+    sandbox = isolet.Sandbox(server=server, limits=limits, tools=[double])
+    with sandbox.session() as session:
+        for code in ("while True: pass", "double(1); double(2)", "'x' * 2000", "open('/x')"):
+            execution = session.run(code)
+            texts = (execution.failure, execution.value_error)
+            messages += [text for text in texts if text]
+            session.reset()
+        wrong: list[Callable[[], object]] = [lambda: session.run("#" * 300), session.fork]
+        for call in wrong:
+            try:
+                call()
+            except isolet.IsoletError as error:
+                messages.append(str(error))
+    assert len(messages) >= 8
+    for message in messages:
+        assert "::" not in message, message
+        assert "`--" not in message, message
 
 
 def test_an_exit_is_a_result(session: isolet.Session) -> None:
@@ -277,5 +331,5 @@ def test_the_syntax_of_code_is_that_of_a_file_of_python_c_or_of_a_cell():
         assert session.eval("  x = %pwd\n  x", syntax="ipython") == "/home/user"
         assert session.variables()[0].name == "x"
         assert len(session.variables()) == 1
-        with pytest.raises(isolet.ConfigError, match="unknown variant `ruby`"):
+        with pytest.raises(isolet.ConfigError, match="`syntax` is 'ruby', and has to be 'python'"):
             session.run("1", syntax="ruby")

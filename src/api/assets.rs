@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::data::error::Error;
 use crate::packages::Bundle;
-use crate::support::cache_dir::{ASSETS_VARIABLE, BUNDLE_VARIABLE, cache_dir, data_dir};
+use crate::support::cache_dir::{BUNDLE_VARIABLE, assets_variable, cache_dir, data_dir};
 
 /// Returns the directory of the assets, the first of these that applies: `explicit`; the value of
 /// `ISOLET_ASSETS`; `../share/isolet/assets` beside the executable's directory, where packages
@@ -21,10 +21,8 @@ pub fn find_assets(explicit: Option<&Path>) -> Result<PathBuf, Error> {
     if let Some(dir) = explicit {
         return Ok(dir.to_path_buf());
     }
-    #[expect(clippy::disallowed_methods, reason = "the one variable the library looks at")]
-    let named = std::env::var_os(ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
-    if let Some(dir) = named {
-        return Ok(dir.into());
+    if let Some(dir) = assets_variable() {
+        return Ok(dir);
     }
     installed_dir().or_else(checkout_dir).map_or_else(|| cache_dir(VERSION), Ok)
 }

@@ -85,6 +85,13 @@ impl Engine {
     }
 }
 
+/// The same session, for async callers.
+impl From<Session> for crate::api::session::Session {
+    fn from(session: Session) -> Self {
+        session.0
+    }
+}
+
 impl Sandbox {
     pub(super) fn new(sandbox: crate::api::sandbox::Sandbox) -> Self {
         Self(sandbox)

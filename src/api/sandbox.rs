@@ -104,6 +104,18 @@ impl SandboxBuilder {
         self
     }
 
+    /// Sets a function that is called for each access that the guest is denied, with the reason,
+    /// which the guest does not learn. Unlike with [`on_audit`](Self::on_audit), sessions may start
+    /// from images that have imported packages.
+    ///
+    /// The session's threads call it and wait for it, so it should be fast.
+    ///
+    /// Default: none.
+    pub fn on_refusal(mut self, sink: impl Fn(&AuditEvent) + Send + Sync + 'static) -> Self {
+        self.audit.refusals = Some(Arc::new(sink));
+        self
+    }
+
     /// Sets a function that is asked before each access that [`on_audit`](Self::on_audit) would be
     /// told of as allowed, with the number of the session. If it returns an error, the access is
     /// denied for this reason: what cannot be logged does not happen.
@@ -255,8 +267,8 @@ impl SandboxBuilder {
     /// * a limit that must not be zero is zero;
     /// * a directory with isolet's assets is mounted as writable;
     /// * a layer is required but sessions run on threads;
-    /// * the name of an environment variable is empty or contains `=`, or its name or value
-    ///   contains NUL;
+    /// * the name of an environment variable is empty or contains `=`, its name or value contains
+    ///   NUL, or it is also the name of a secret;
     /// * Python could not define a tool or a function that submits, or two of them have the same
     ///   name;
     /// * the name of a module is no Python identifier, or that of a tool or another module.
@@ -304,7 +316,7 @@ impl SandboxBuilder {
         let policy = Arc::new(Policy {
             tenant: self.tenant,
             limits: self.limits,
-            env: env::environment(&self.permissions.env)?,
+            env: env::environment(&self.permissions.env, self.permissions.net.secrets())?,
             packages: Arc::new(LazyStore::new(packages, Arc::clone(self.engine.lock_json()))),
             permissions: self.permissions,
             terminal: self.terminal,

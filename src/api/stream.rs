@@ -3,6 +3,9 @@
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_util::Stream;
 
 use crate::data::error::Error;
 use crate::data::execution::{Execution, Truncation};
@@ -15,6 +18,9 @@ use crate::host::pipe::PipeReader;
 /// [`Limits::max_stdout_bytes`](crate::Limits::max_stdout_bytes) apply only to the output that the
 /// [`Execution`] keeps. While [`Limits::QUEUED_OUTPUT_BYTES`](crate::Limits::QUEUED_OUTPUT_BYTES)
 /// bytes wait to be read, the guest waits, and its run time continues to count.
+///
+/// It is a `Stream` of futures-core 0.3, too, for the adapters of futures and tokio-stream and for
+/// servers that send what comes.
 ///
 /// ```no_run
 /// use isolet::RunEvent;
@@ -37,7 +43,8 @@ pub struct RunStream<'a> {
     result: Option<Result<Execution, Error>>,
 }
 
-/// The output of a run, for a task or thread other than the one that waits for the result.
+/// The output of a run, for a task or thread other than the one that waits for the result. A
+/// `Stream` of futures-core 0.3, too.
 ///
 /// After it is dropped, the guest writes without waiting.
 pub struct RunOutput(PipeReader);
@@ -56,16 +63,7 @@ impl<'a> RunStream<'a> {
     ///
     /// Dropping the returned future loses nothing; dropping the stream kills the run.
     pub async fn next(&mut self) -> Option<RunEvent> {
-        let output = self.output.as_mut()?;
-        while self.result.is_none() {
-            tokio::select! {
-                biased;
-                Some(event) = output.next() => return Some(event),
-                result = &mut self.run => self.result = Some(result),
-            }
-        }
-        // The run has ended, so this does not wait.
-        output.next().await
+        poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
     }
 
     /// Takes the output out of the stream, so that another task can read it during
@@ -107,6 +105,33 @@ impl RunOutput {
     #[must_use]
     pub fn dropped(&self) -> Truncation {
         self.0.dropped()
+    }
+}
+
+impl Stream for RunStream<'_> {
+    type Item = RunEvent;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+        let this = self.get_mut();
+        let Some(RunOutput(output)) = &mut this.output else { return Poll::Ready(None) };
+        loop {
+            let found = output.poll_next(context);
+            if this.result.is_some() || matches!(found, Poll::Ready(Some(_))) {
+                return found;
+            }
+            match this.run.as_mut().poll(context) {
+                Poll::Ready(result) => this.result = Some(result),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    }
+}
+
+impl Stream for RunOutput {
+    type Item = RunEvent;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<RunEvent>> {
+        self.get_mut().0.poll_next(context)
     }
 }
 

@@ -17,6 +17,9 @@ use super::execution::PyException;
 /// `Display` gives the whole message, which includes the text of the cause. `source()` returns the
 /// cause, such as a [`std::io::Error`], for a program to downcast and match. A message made of both
 /// would say the cause twice, so print the `Error` alone (`{error}`; with anyhow not `{error:#}`).
+///
+/// `Debug` gives the message and, after an empty line, the [hint](Self::hint), for people: this is
+/// what a `main` prints that returns `Result<(), isolet::Error>`. `{error:#?}` gives the fields.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -141,12 +144,18 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Error")
-            .field("kind", &self.0.kind)
-            .field("message", &self.0.message)
-            .field("session_survives", &self.0.survives)
-            .field("source", &self.0.source)
-            .finish_non_exhaustive()
+        let Inner { kind, message, hint, survives, exception, source } = &*self.0;
+        if f.alternate() {
+            let mut fields = f.debug_struct("Error");
+            fields.field("kind", kind).field("message", message).field("hint", hint);
+            fields.field("session_survives", survives).field("exception", exception);
+            return fields.field("source", source).finish();
+        }
+        f.write_str(message)?;
+        match hint {
+            Some(hint) => write!(f, "\n\nhint: {hint}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -172,5 +181,16 @@ mod tests {
         let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
         assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::NotFound));
         assert!(Error::new(ErrorKind::Busy, "busy").source().is_none());
+    }
+
+    #[test]
+    fn a_main_that_returns_an_error_prints_its_message_and_its_hint() {
+        let error = Error::new(ErrorKind::Config, "cannot mount `/`");
+        assert_eq!(format!("{error:?}"), "cannot mount `/`");
+        let error = error.with_hint("mount a directory");
+        assert_eq!(format!("{error:?}"), "cannot mount `/`\n\nhint: mount a directory");
+        assert_eq!(error.to_string(), "cannot mount `/`");
+        let fields = format!("{error:#?}");
+        assert!(fields.starts_with("Error {\n    kind: Config,\n"), "{fields}");
     }
 }

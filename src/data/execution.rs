@@ -3,13 +3,28 @@
 use std::fmt;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::data::display::Display;
 use crate::data::error::{Error, ErrorKind};
+use crate::data::execution_form::seconds;
 use crate::data::output::Captured;
 use crate::data::value::Value;
 use crate::data::written_file::WrittenFile;
 
 /// The result of one run, whatever its outcome.
+///
+/// Serialises as the HTTP API and `isolet serve --stdio` answer, `docs/reference/protocol.md`:
+/// times in seconds, bytes in values and displays as `{"$bytes": "BASE64"}` in JSON, and without
+/// empty fields.
+///
+/// ```no_run
+/// # async fn example(session: &mut isolet::Session) -> Result<(), Box<dyn std::error::Error>> {
+/// let execution = session.run("print('hi'); 6 * 7").await?;
+/// let json = serde_json::to_value(&execution)?;
+/// assert_eq!((json["status"].as_str(), json["value"].as_i64()), (Some("completed"), Some(42)));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Execution {
     pub(crate) outcome: Outcome,
@@ -33,7 +48,7 @@ pub struct Execution {
 /// How a session goes on after a run that ended its interpreter.
 ///
 /// See [`SandboxBuilder::checkpoint`](crate::SandboxBuilder::checkpoint).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Restored {
     /// How many runs the session has lost: the one that ended the interpreter, and those before it
@@ -220,14 +235,16 @@ impl fmt::Display for Termination {
 }
 
 /// A Python exception as the guest described it.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct PyException {
-    /// The name of its class, such as `ZeroDivisionError`.
+    /// The name of its class, such as `ZeroDivisionError`. Serialised as `type`.
+    #[serde(rename = "type")]
     pub type_name: String,
     /// The exception's `str()`.
     pub message: String,
-    /// The exception's `args` as a JSON array, if JSON can represent them.
+    /// The exception's `args` as a JSON array, if JSON can represent them. Serialised as `args`.
+    #[serde(rename = "args")]
     pub args_json: Option<String>,
     /// The traceback as python prints it, with the guest's frames only.
     pub traceback: String,
@@ -246,12 +263,13 @@ impl fmt::Display for PyException {
 }
 
 /// A name in the guest's namespace and a description of its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Variable {
     /// The name.
     pub name: String,
-    /// The name of the value's class.
+    /// The name of the value's class. Serialised as `type`.
+    #[serde(rename = "type")]
     pub type_name: String,
     /// The value's `len()`, for `str`, `bytes`, `list`, `dict` and the other built-in types that
     /// have one.
@@ -261,13 +279,17 @@ pub struct Variable {
 }
 
 /// The resources that a run used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+///
+/// Times are serialised in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Usage {
     /// Wall-clock time from the call until the host decided how the run ended.
+    #[serde(serialize_with = "seconds")]
     pub wall_time: Duration,
     /// The part of the wall-clock time during which at least one tool was running, see
     /// [`Limits::max_host_time`](crate::Limits::max_host_time).
+    #[serde(serialize_with = "seconds")]
     pub host_time: Duration,
     /// The session's peak memory so far, in bytes, as
     /// [`Limits::max_memory_bytes`](crate::Limits::max_memory_bytes) counts it. Zero if the run
@@ -282,7 +304,7 @@ pub struct Usage {
 }
 
 /// How much output was dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
 #[non_exhaustive]
 pub struct Truncation {
     /// Dropped bytes of standard output.

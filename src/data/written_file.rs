@@ -13,7 +13,7 @@ const COMPILED: &str = "__pycache__";
 ///
 /// [`Files::get`](crate::Files::get) reads it. The path is absolute and has no `.`, `..` or empty
 /// names; it may have any other characters, line breaks included.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct WrittenFile {
     /// Its guest path.

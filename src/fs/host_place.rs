@@ -7,9 +7,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, readlinkat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, readlinkat, renameat, unlinkat};
 use rustix::io::Errno;
 
+use super::kernel::{PASSED, identity};
 use super::root::Identity;
 
 /// As many links as the kernel follows.
@@ -17,7 +18,7 @@ pub(super) const MOST_LINKS: usize = 40;
 
 /// A directory as a place on the way.
 const DIRECTORY: OFlags =
-    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+    PASSED.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// The place of a file: its directory, held open, and its name.
 pub(crate) struct HostPlace {
@@ -120,8 +121,7 @@ impl Walk<'_> {
 
     /// Notes whether guests may write to the directory.
     fn check(&mut self) -> io::Result<()> {
-        let found = fstat(&self.directory)?;
-        self.is_inside |= self.writable.contains(&(found.st_dev, found.st_ino));
+        self.is_inside |= self.writable.contains(&identity(&self.directory)?);
         Ok(())
     }
 }

@@ -17,6 +17,11 @@ mod handles;
 mod host_place;
 mod host_tree;
 mod inodes;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(not(target_os = "linux"))]
+#[path = "kernel_unsupported.rs"]
+mod kernel;
 mod limits;
 pub(crate) mod mount;
 mod moved;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::kernel::mounts;
 use super::root::Root;
 
 /// The position of a directory on its device, independent of mounts.
@@ -51,19 +52,6 @@ pub(super) fn overlapping(mounts: &str, one: &Path, other: &Path) -> bool {
 
 fn nested(one: &Path, two: &Path) -> bool {
     one.starts_with(two) || two.starts_with(one)
-}
-
-/// Returns the process's table of mounts; empty on systems without one.
-#[cfg(target_os = "linux")]
-fn mounts() -> String {
-    std::fs::read("/proc/self/mountinfo")
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn mounts() -> String {
-    String::new()
 }
 
 /// Finds a canonical path in a table of mounts: the last entry with the longest matching mount

@@ -10,35 +10,11 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt as _};
 
 use super::error::{Denial, FileError};
+use super::kernel::is_of_kernel;
 use crate::data::error::{Error, ErrorKind};
 
 /// Directories that no walk enters, whatever is mounted.
 const NEVER_ENTERED: [&str; 3] = ["/proc", "/sys", "/dev"];
-
-/// Types of file systems whose files belong to the kernel, from `linux/magic.h` and the kernel's
-/// sources.
-const KERNEL_FILE_SYSTEMS: [u64; 20] = [
-    0x9fa0,      // proc
-    0x6265_6572, // sysfs
-    0x1cd1,      // devpts
-    0x0027_e0eb, // cgroup
-    0x6367_7270, // cgroup2
-    0x6462_6720, // debugfs
-    0x7472_6163, // tracefs
-    0x7363_6673, // securityfs
-    0x6265_6570, // configfs
-    0xcafe_4a11, // bpf
-    0xde5e_81e4, // efivarfs
-    0x4249_4e4d, // binfmt_misc
-    0x6165_676c, // pstore
-    0xf97c_ff8c, // selinuxfs
-    0x4341_5d53, // smackfs
-    0x1980_0202, // mqueue
-    0x6e73_6673, // nsfs
-    0x0765_5821, // resctrl
-    0xabba_1974, // xenfs
-    0x6573_5543, // fusectl
-];
 
 /// The identity of a file: its device and inode.
 pub(crate) type Identity = (u64, u64);
@@ -57,7 +33,13 @@ impl Root {
     /// Opens a directory of the host for a mount, following links.
     pub(crate) fn open(host: &Path) -> Result<Self, Error> {
         Self::open_directory(host).map_err(|error| {
-            config(format!("cannot mount `{}`: {error}", host.display())).with_source(error)
+            let shown = host.display();
+            if error.kind() == io::ErrorKind::NotADirectory && host.is_file() {
+                return config(format!("cannot mount `{shown}`: it is a file, not a directory"))
+                    .with_hint("mount the directory that it is in")
+                    .with_source(error);
+            }
+            config(format!("cannot mount `{shown}`: {error}")).with_source(error)
         })
     }
 
@@ -123,20 +105,4 @@ pub(crate) fn config(message: String) -> Error {
 
 fn identity(metadata: &Metadata) -> Identity {
     (metadata.dev(), metadata.ino())
-}
-
-/// Returns `true` if an open file is on a file system of the kernel, or if its file system cannot
-/// be determined.
-#[cfg(target_os = "linux")]
-fn is_of_kernel(opened: impl AsFd) -> bool {
-    rustix::fs::fstatfs(opened)
-        .ok()
-        .and_then(|file_system| u64::try_from(file_system.f_type).ok())
-        .is_none_or(|kind| KERNEL_FILE_SYSTEMS.contains(&kind))
-}
-
-/// On other systems such file systems exist only at paths that are refused anyway.
-#[cfg(not(target_os = "linux"))]
-fn is_of_kernel(_opened: impl AsFd) -> bool {
-    false
 }

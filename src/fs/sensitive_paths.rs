@@ -3,6 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use super::kernel;
 use super::mount::MountMode;
 use super::root::{Root, config, identity_at};
 use crate::data::error::Error;
@@ -80,11 +81,11 @@ fn rules(mode: MountMode, home: Option<&Path>) -> Vec<Rule> {
     let mut rules: Vec<Rule> = SYSTEM.iter().map(|path| deep(path.into())).collect();
     rules.extend(SHALLOW.iter().map(|path| shallow(path.into())));
     if writable {
-        rules.extend(PROGRAMS.iter().map(|path| deep(path.into())));
+        rules.extend(PROGRAMS.iter().chain(kernel::PROGRAMS).map(|path| deep(path.into())));
     }
     if let Some(home) = home {
         rules.push(shallow(home.to_path_buf()));
-        rules.extend(SECRETS.iter().map(|name| deep(home.join(name))));
+        rules.extend(SECRETS.iter().chain(kernel::SECRETS).map(|name| deep(home.join(name))));
         if writable {
             rules.extend(HOME_PROGRAMS.iter().map(|name| deep(home.join(name))));
         }

@@ -171,7 +171,7 @@ fn is_in_reach(path: &Path, writable: &Root) -> bool {
 }
 
 fn check_path(guest: &str) -> Result<(), Error> {
-    let refused = |reason: &str| Err(config(format!("cannot mount at `{guest:?}`: {reason}")));
+    let refused = |reason: &str| Err(config(format!("cannot mount at {guest:?}: {reason}")));
     let Some(names) = guest.strip_prefix('/') else {
         return refused("the path in the guest has to be absolute");
     };

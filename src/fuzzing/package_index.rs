@@ -4,7 +4,7 @@
 use super::memory::measured;
 use crate::packages::PackageError;
 use crate::packages::lock::Lock;
-use crate::packages::report::{Failure, failure, parse};
+use crate::packages::report::{Failure, RUNS_HERE, failure, parse};
 use crate::packages::requirement::{is_name, normalised};
 use crate::packages::signature::{Change, Numbers, Signature};
 use crate::packages::wasm::Module;
@@ -55,9 +55,9 @@ fn is_one_line(error: &PackageError) {
 fn reason(data: &[u8]) {
     let text = match failure(&String::from_utf8_lossy(data)) {
         Failure::Unresolved(text) | Failure::Broken(text) => text,
-        Failure::Silent => return,
+        Failure::Unreachable(_) | Failure::Silent => return,
     };
-    let plain = text.strip_prefix("the package index did not answer; ").unwrap_or(&text);
+    let plain = text.strip_suffix(RUNS_HERE).unwrap_or(&text);
     assert!(plain.chars().count() <= MAX_REASON_CHARS, "{text:?}");
     assert!(!plain.contains(char::is_control), "{text:?}");
     assert!(!plain.contains("://") && !plain.contains('@'), "{text:?}");

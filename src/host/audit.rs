@@ -95,10 +95,12 @@ pub(crate) type AuditGate = Arc<dyn Fn(u64) -> Result<(), String> + Send + Sync>
 pub(crate) struct Auditor {
     pub(crate) sink: Option<AuditSink>,
     pub(crate) gate: Option<AuditGate>,
+    /// Told of what is denied, and of nothing that an image does.
+    pub(crate) refusals: Option<AuditSink>,
 }
 
 impl Auditor {
-    /// Returns `true` if somebody is told of accesses, or asked.
+    /// Returns `true` if somebody is told of all accesses, or asked.
     pub(crate) fn is_set(&self) -> bool {
         self.sink.is_some() || self.gate.is_some()
     }
@@ -110,6 +112,7 @@ impl Auditor {
 pub(crate) struct AuditLog {
     listener: Option<Arc<Listener>>,
     gate: Option<AuditGate>,
+    refusals: Option<AuditSink>,
     session: u64,
     counters: Arc<RunCounters>,
 }
@@ -122,10 +125,10 @@ struct Listener {
 
 impl AuditLog {
     pub(crate) fn new(auditor: Auditor, session: u64, counters: Arc<RunCounters>) -> Self {
-        let Auditor { sink, gate } = auditor;
+        let Auditor { sink, gate, refusals } = auditor;
         let listener =
             sink.map(|sink| Arc::new(Listener { sink, session, reported: AtomicU64::new(0) }));
-        Self { listener, gate, session, counters }
+        Self { listener, gate, refusals, session, counters }
     }
 
     /// Asks before an access that is allowed otherwise. What cannot be logged must not happen; the
@@ -139,9 +142,18 @@ impl AuditLog {
         if !allowed {
             self.counters.add(LimitKind::Refusals);
         }
-        let Some(inner) = &self.listener else { return };
-        if inner.reported.fetch_add(1, Ordering::Relaxed) < Limits::AUDIT_EVENTS {
-            inner.tell(allowed, reason, access());
+        let refusals = self.refusals.as_ref().filter(|_| !allowed);
+        let listener = self.listener.as_ref().filter(|listener| listener.has_room());
+        if refusals.is_none() && listener.is_none() {
+            return;
+        }
+        let (session, time, access) = (self.session, SystemTime::now(), access());
+        let event = AuditEvent { session, time, allowed, access, reason };
+        if let Some(refusals) = refusals {
+            refusals(&event);
+        }
+        if let Some(listener) = listener {
+            (listener.sink)(&event);
         }
     }
 
@@ -157,6 +169,11 @@ impl AuditLog {
 }
 
 impl Listener {
+    /// Counts an event. Returns `true` if it is reported.
+    fn has_room(&self) -> bool {
+        self.reported.fetch_add(1, Ordering::Relaxed) < Limits::AUDIT_EVENTS
+    }
+
     fn tell(&self, allowed: bool, reason: String, access: Access) {
         let time = SystemTime::now();
         (self.sink)(&AuditEvent { session: self.session, time, allowed, access, reason });

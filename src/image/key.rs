@@ -37,11 +37,13 @@ pub(super) fn key(lock: &Lock) -> Digest {
 fn texts() -> impl Iterator<Item = &'static str> {
     let version = env!("CARGO_PKG_VERSION");
     let settings = [version, v8_version(), V8_FLAGS, MEMORY_BOUNDS, WARM_UP, WARM_UP_PACKAGES];
+    // An image has native code, and a directory may be shared by machines that are not alike.
+    let machine = [std::env::consts::ARCH, std::env::consts::OS];
     let glue = JAVASCRIPT.iter().chain(&PYTHON).map(|(_, text)| *text);
     // If they are not valid, no image is made.
     let patches = patches().into_iter().flatten();
     let patches = patches.flat_map(|patch| [patch.find(), patch.replace()]);
-    settings.into_iter().chain(CHANGES).chain(glue).chain(patches)
+    settings.into_iter().chain(machine).chain(CHANGES).chain(glue).chain(patches)
 }
 
 #[cfg(test)]

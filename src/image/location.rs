@@ -40,6 +40,8 @@ pub(crate) struct ImageLocation {
     base: Digest,
     /// The prefixes of the names of images that are made from the same inputs.
     pub(super) current: [String; 2],
+    /// The packages and modules that the image is for, in words.
+    pub(super) purpose: String,
 }
 
 impl ImageLocation {
@@ -63,7 +65,8 @@ impl ImageLocation {
             (images, format!("{preloaded}-{}.bin", short(key)), key)
         };
         let (dir, path) = (dir.to_owned(), dir.join(name));
-        Self { dir, path, key, home: home.to_owned(), base, current: [plain, preloaded] }
+        let (home, purpose) = (home.to_owned(), preload.purpose());
+        Self { dir, path, key, home, base, current: [plain, preloaded], purpose }
     }
 
     /// Returns the location of the image without packages.

@@ -47,7 +47,7 @@ pub(crate) const JAVASCRIPT: [(&str, &str); 30] = modules![
 ];
 
 /// Our Python half, by module name, in load order. It is part of the image's memory.
-pub(crate) const PYTHON: [(&str, &str); 61] = python![
+pub(crate) const PYTHON: [(&str, &str); 62] = python![
     "errnos",
     "arrays",
     "frames",
@@ -101,6 +101,7 @@ pub(crate) const PYTHON: [(&str, &str); 61] = python![
     "shell_cells",
     "shell_magics",
     "magics",
+    "kernel",
     "files",
     "saving",
     "looking_back",

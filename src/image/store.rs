@@ -20,6 +20,9 @@ const OTHER_BUILDS: usize = 2;
 /// How often the use of an image is noted. Noting it changes the file, which is then verified anew.
 const NOTED: Duration = Duration::from_hours(1);
 
+/// The extension of a file that says which packages an image has, for `isolet cache list`.
+const PURPOSE: &str = "for";
+
 /// The extension of a file that says why an image cannot be made.
 const REFUSED: &str = "refused";
 
@@ -42,6 +45,7 @@ impl ImageLocation {
             let _ = fs::remove_file(&temporary);
             return written;
         }
+        self.note_purpose();
         if self.path_is_preloaded() { self.remove_oldest() } else { self.remove_outdated() }
     }
 
@@ -88,8 +92,11 @@ impl ImageLocation {
         let mut images = Vec::new();
         for entry in fs::read_dir(&self.dir)?.flatten() {
             let is_other = entry.path() != self.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
             if let Ok(metadata) = entry.metadata()
-                && entry.file_name().to_string_lossy().starts_with(PRELOADED)
+                && name.starts_with(PRELOADED)
+                && !name.ends_with(&format!(".{PURPOSE}"))
             {
                 let used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 images.push((is_other, Reverse(used), entry.path(), metadata.len()));
@@ -102,6 +109,7 @@ impl ImageLocation {
             if is_other && bytes > PRELOADED_BYTES {
                 let _ = fs::remove_file(&path);
                 let _ = record_of(&path).map(fs::remove_file);
+                let _ = fs::remove_file(path.with_extension(PURPOSE));
             }
         }
         Ok(())
@@ -118,6 +126,14 @@ impl ImageLocation {
         }
     }
 
+    /// Notes which packages the image is for.
+    fn note_purpose(&self) {
+        if self.path_is_preloaded() {
+            // Without it, the image is listed without them.
+            let _ = fs::write(self.path().with_extension(PURPOSE), &self.purpose);
+        }
+    }
+
     /// Returns why an image with packages could not be made, if it was tried.
     pub(crate) fn refusal(&self) -> Option<String> {
         fs::read_to_string(self.path().with_extension(REFUSED)).ok()
@@ -125,6 +141,7 @@ impl ImageLocation {
 
     /// Remembers why an image with packages cannot be made, so that it is not tried again.
     pub(crate) fn refuse(&self, reason: &str) {
+        self.note_purpose();
         // Otherwise it is tried again.
         let _ = fs::write(self.path().with_extension(REFUSED), reason);
     }

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 
 use super::signal::{self, Signal};
 use crate::protocol::Control;
+use crate::support::niceness::NiceThread;
 use crate::support::watchdog;
 
 /// How often V8 is told to stop while the isolate's thread is expected to end.
@@ -44,9 +45,8 @@ pub(crate) struct IsolateControl {
     /// Set by the isolate's thread once the isolate exists.
     handle: OnceLock<v8::IsolateHandle>,
     stopped: AtomicBool,
-    /// The system's number of the isolate's thread.
-    #[cfg(target_os = "linux")]
-    thread: OnceLock<rustix::thread::Pid>,
+    /// The isolate's thread.
+    thread: NiceThread,
     life: Mutex<Life>,
     /// Set while an interrupt waits for the guest to handle it.
     pending: AtomicBool,
@@ -100,8 +100,7 @@ impl IsolateControl {
             this: Weak::clone(this),
             handle: OnceLock::new(),
             stopped: AtomicBool::new(false),
-            #[cfg(target_os = "linux")]
-            thread: OnceLock::new(),
+            thread: NiceThread::default(),
             life: Mutex::new(Life::Running),
             pending: AtomicBool::new(false),
             asked: AtomicBool::new(false),
@@ -121,8 +120,7 @@ impl IsolateControl {
 
     /// Returns a guard that the isolate's thread keeps until its end.
     pub(super) fn ending(self: &Arc<Self>) -> Ending {
-        #[cfg(target_os = "linux")]
-        let _ = self.thread.set(rustix::thread::gettid());
+        self.thread.set_to_this_thread();
         Ending(Arc::clone(self))
     }
 
@@ -197,16 +195,6 @@ impl IsolateControl {
         self.woken.notify_one();
     }
 
-    /// Lets a lost thread run only when nothing else needs the processor. While `life` is locked
-    /// the thread has not ended, so its number has not been reused.
-    fn yield_processors(&self) {
-        #[cfg(target_os = "linux")]
-        if let Some(thread) = self.thread.get() {
-            // If the system refuses, the thread takes more processor time but is lost all the same.
-            let _ = rustix::process::setpriority_process(Some(*thread), 19);
-        }
-    }
-
     /// Terminates again, `elapsed` after the first time. Returns the delay until the next time, if
     /// there is one.
     fn terminate_again(&self, elapsed: Duration) -> Option<Duration> {
@@ -217,7 +205,8 @@ impl IsolateControl {
                 Life::Terminated if elapsed >= LOST_AFTER => {
                     *life = Life::Lost;
                     LOST.fetch_add(1, Ordering::AcqRel);
-                    self.yield_processors();
+                    // While `life` is locked the thread has not ended.
+                    self.thread.yield_processors();
                 }
                 _ => {}
             }

@@ -49,7 +49,9 @@ pub(crate) use control::lost_threads;
 pub(crate) use image::{Compiled, Image, Maker, SavedMemory, Unmade, make as make_image};
 use native_code::SharedModules;
 use runtime::Parts;
-pub(crate) use thread::{Booted, Forked, on_isolate_thread};
+pub(crate) use thread::Booted;
+#[cfg(target_os = "linux")]
+pub(crate) use thread::{Forked, on_isolate_thread};
 pub(crate) use threads::Threads;
 
 /// The verified files of an interpreter, in addition to its memory image.

@@ -1,5 +1,7 @@
 //! Request bodies, and how they are sent.
 
+use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +29,8 @@ pub(crate) enum Piece {
 
 /// The receiving half of a streamed body.
 pub(crate) struct Streamed {
+    /// Received, and to be sent first.
+    ahead: VecDeque<Bytes>,
     pieces: mpsc::Receiver<Piece>,
     /// The rest of the declared length, in bytes.
     left: Option<u64>,
@@ -37,22 +41,58 @@ impl Streamed {
     /// yet.
     pub(crate) fn new(declared: Option<u64>) -> (mpsc::Sender<Piece>, Self) {
         let (sender, pieces) = mpsc::channel(1);
-        (sender, Self { pieces, left: declared })
+        (sender, Self { ahead: VecDeque::new(), pieces, left: declared })
     }
 
     fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Piece>> {
         if self.left == Some(0) {
             return Poll::Ready(Some(Piece::End));
         }
-        let piece = self.pieces.poll_recv(context);
+        let piece = match self.ahead.pop_front() {
+            Some(bytes) => Poll::Ready(Some(Piece::Data(bytes))),
+            None => self.pieces.poll_recv(context),
+        };
         if let (Poll::Ready(Some(Piece::Data(bytes))), Some(left)) = (&piece, &mut self.left) {
             *left = left.saturating_sub(bytes.len() as u64);
         }
         piece
     }
+
+    /// Receives the body up to its end, which is `true`, or until more than `limit` bytes are
+    /// there.
+    async fn collect(&mut self, limit: usize) -> Result<bool, NetError> {
+        let declared = self.left;
+        let (mut ahead, mut bytes) = (VecDeque::new(), 0_usize);
+        let is_whole = loop {
+            match poll_fn(|context| self.poll_piece(context)).await {
+                Some(Piece::End) => break true,
+                Some(Piece::Data(piece)) => {
+                    bytes = bytes.saturating_add(piece.len());
+                    ahead.push_back(piece);
+                    if bytes > limit {
+                        break false;
+                    }
+                }
+                None => return Err(NetError::closed()),
+            }
+        };
+        (self.ahead, self.left) = (ahead, declared);
+        Ok(is_whole)
+    }
 }
 
 impl Payload {
+    /// Receives a streamed body that has at most `limit` bytes, which makes it whole.
+    pub(crate) async fn collect(&mut self, limit: usize) -> Result<(), NetError> {
+        let Self::Streamed(streamed) = self else { return Ok(()) };
+        let is_longer = streamed.left.is_some_and(|left| left > limit as u64);
+        if !is_longer && streamed.collect(limit).await? {
+            let pieces: Vec<&[u8]> = streamed.ahead.iter().map(|piece| &**piece).collect();
+            *self = Self::Whole(pieces.concat().into());
+        }
+        Ok(())
+    }
+
     /// Returns how many bytes of the body are already known.
     pub(crate) fn known_bytes(&self) -> usize {
         match self {
@@ -110,6 +150,13 @@ impl Source {
 }
 
 impl Outgoing {
+    /// Makes a body that takes the place of another.
+    pub(crate) fn whole(body: Bytes) -> Self {
+        let source = Source::Whole(body);
+        let sent = Arc::new(AtomicBool::new(source.is_at_end()));
+        Self { source, sent }
+    }
+
     /// Returns a flag that is set when the whole body was taken to be sent.
     pub(crate) fn sent(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.sent)

@@ -8,6 +8,7 @@ use hyper::http::response::Parts;
 use hyper::{Method, StatusCode, Uri};
 use url::Position;
 
+use super::body::Outgoing;
 use super::budget::Budget;
 use super::connection::{self, Connection};
 use super::error::{NetError, NetErrorKind};
@@ -20,6 +21,7 @@ use super::request::{Prepared, Redirect};
 use super::resolve::{Reached, Resolve};
 use super::response::{Lease, ResponseBody};
 use super::rules::NetPolicy;
+use super::secrets::{self, Filled};
 use super::target::{self, CheckedTarget, Denial, decide};
 use super::tls::Tls;
 use super::{EventGate, EventSink};
@@ -47,6 +49,7 @@ impl Client {
         request: Prepared,
     ) -> Result<(ResponseHead, ResponseBody), NetError> {
         let Prepared { method, url, headers, payload, redirect, decode } = request;
+        let redactor = secrets::redactor(self.policy.secrets());
         let mut hop = Hop { method, url, headers, payload, count: 0, secure: false };
         loop {
             let target = self.decide(&hop).await?;
@@ -64,8 +67,13 @@ impl Client {
                     return Err(NetError::connection(message));
                 }
                 (Redirect::Manual, _) | (_, None) => {
-                    if decode && hop.method != Method::HEAD && !body.has_come() {
+                    let has_body = hop.method != Method::HEAD && !body.has_come();
+                    if has_body && (decode || redactor.is_some()) {
                         body.decode(&mut parts.headers);
+                    }
+                    if let Some(redactor) = redactor.filter(|_| has_body) {
+                        secrets::check_encoding(&parts.headers, &target.server())?;
+                        body.redact(redactor, &mut parts.headers);
                     }
                     return Ok((ResponseHead::new(&parts, &target, hop.count > 0), body));
                 }
@@ -135,12 +143,13 @@ impl Client {
         let server = target.server();
         let failed = |error: &hyper::Error| self.describe(error, &server);
         let path = &target.url()[Position::BeforePath..Position::AfterQuery];
-        let uri = Uri::builder().path_and_query(path).build();
+        let filled = secrets::fill(self.policy.secrets(), hop, (target, path), &self.limits);
+        let Filled { mut headers, path: filled_path, body } = filled.await?;
+        let uri = Uri::builder().path_and_query(filled_path.as_deref().unwrap_or(path)).build();
         let uri =
             uri.map_err(|error| NetError::invalid(format!("the URL cannot be sent: {error}")))?;
-        let mut headers = hop.wire_headers(target)?;
         self.policy.inject(target.origin(), &mut headers);
-        let outgoing = hop.payload.take();
+        let outgoing = body.map_or_else(|| hop.payload.take(), Outgoing::whole);
         let sent = outgoing.sent();
         let mut request = hyper::Request::new(outgoing);
         *request.method_mut() = hop.method.clone();
@@ -197,11 +206,12 @@ impl Client {
 
     fn receive(
         self: &Arc<Self>,
-        (parts, incoming): (Parts, Incoming),
+        (mut parts, incoming): (Parts, Incoming),
         server: String,
         lease: Lease,
     ) -> Result<(Parts, ResponseBody), NetError> {
         check_headers(&parts.headers, &self.limits)?;
+        secrets::redact_head(&mut parts, self.policy.secrets().redactor());
         if parts.status == StatusCode::SWITCHING_PROTOCOLS {
             let message = format!("{server} switched to another protocol without being asked");
             return Err(NetError::connection(message));

@@ -24,6 +24,7 @@ pub(crate) mod resolve;
 mod response;
 pub(crate) mod rules;
 mod runtime;
+mod secrets;
 pub(crate) mod target;
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ use super::connection::Connection;
 use super::decode::Decoder;
 use super::error::NetError;
 use super::pool::Key;
+use crate::data::redact::{RedactedStream, Redactor};
 
 /// A connection in use, and the target for which it may be kept.
 pub(super) struct Lease {
@@ -28,6 +29,7 @@ pub(super) struct ResponseBody {
     server: String,
     incoming: Option<(Incoming, Lease)>,
     decoder: Option<Decoder>,
+    redacted: Option<RedactedStream>,
     /// Received, but not decoded.
     raw: Bytes,
     /// Decoded, but not read.
@@ -49,6 +51,7 @@ impl ResponseBody {
             server,
             incoming: Some((incoming, lease)),
             decoder: None,
+            redacted: None,
             raw: Bytes::new(),
             ready: Bytes::new(),
             received: 0,
@@ -68,6 +71,7 @@ impl ResponseBody {
             && self.raw.is_empty()
             && self.ready.is_empty()
             && self.decoder.is_none()
+            && self.redacted.is_none()
     }
 
     /// Decodes the body if its encoding is known, and removes the headers about the encoded body.
@@ -77,6 +81,12 @@ impl ResponseBody {
             headers.remove(header::CONTENT_ENCODING);
             headers.remove(header::CONTENT_LENGTH);
         }
+    }
+
+    /// Removes secrets from the decoded body, and the header about its length, which that changes.
+    pub(super) fn redact(&mut self, redactor: Arc<Redactor>, headers: &mut HeaderMap) {
+        self.redacted = Some(RedactedStream::new(redactor));
+        headers.remove(header::CONTENT_LENGTH);
     }
 
     /// Returns the connection to the pool if nothing more will arrive on it.
@@ -109,10 +119,13 @@ impl ResponseBody {
             } else if let Some(mut decoder) = self.decoder.take() {
                 // An empty body is valid in every encoding.
                 if self.received > 0 {
-                    self.ready = decoder.finish().map_err(|error| self.undecodable(&error))?;
-                    self.decoded += self.ready.len() as u64;
+                    let rest = decoder.finish().map_err(|error| self.undecodable(&error))?;
+                    self.decoded += rest.len() as u64;
                     self.charge()?;
+                    self.ready = self.without_secrets(rest);
                 }
+            } else if let Some(mut redacted) = self.redacted.take() {
+                self.ready = redacted.finish();
             } else {
                 return Ok(Vec::new());
             }
@@ -140,7 +153,7 @@ impl ResponseBody {
     }
 
     fn decode_some(&mut self) -> Result<(), NetError> {
-        self.ready = match &mut self.decoder {
+        let decoded = match &mut self.decoder {
             None => std::mem::take(&mut self.raw),
             Some(decoder) => {
                 let bytes =
@@ -150,7 +163,15 @@ impl ResponseBody {
                 bytes
             }
         };
+        self.ready = self.without_secrets(decoded);
         Ok(())
+    }
+
+    fn without_secrets(&mut self, bytes: Bytes) -> Bytes {
+        match &mut self.redacted {
+            Some(redacted) => redacted.push(&bytes),
+            None => bytes,
+        }
     }
 
     fn charge(&mut self) -> Result<(), NetError> {

@@ -10,6 +10,7 @@ mod lifetime;
 mod limits;
 mod protocol;
 mod redirects;
+mod secrets;
 mod server;
 mod sessions;
 mod streams;

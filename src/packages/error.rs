@@ -5,7 +5,14 @@ use std::path::PathBuf;
 
 use isolet_pyodide_assets::{Digest, DownloadError};
 
+use super::report::Unreachable;
 use crate::data::error::{Error, ErrorKind};
+
+/// What helps if a server's certificate is not trusted.
+pub(super) const NAME_AUTHORITY: &str = "if this network has its own certificate authority, name \
+     its file (`Permissions::ca_file`, or the variable `SSL_CERT_FILE`)";
+const NAME_INDEX: &str = "if this network needs a proxy, name it with the variable `HTTPS_PROXY`; \
+     or name another index with `PIP_INDEX_URL`, or a directory of wheels (`Permissions::wheels`)";
 
 /// A package could not be resolved, fetched or loaded.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +46,9 @@ pub(crate) enum PackageError {
     /// pip found no packages that meet the requirements.
     #[error("pip cannot resolve {wanted}: {reason}")]
     Unresolved { wanted: String, reason: String },
+    /// The package index cannot be asked.
+    #[error("the package index cannot be reached: {0}")]
+    Index(Unreachable),
     /// pip did not come to an end: it tries one version after the other of what has no wheel.
     #[error("pip did not resolve {wanted} in time: limit {limit} s, needed more")]
     Slow { wanted: String, limit: u64 },
@@ -79,6 +89,11 @@ impl PackageError {
                 "ask for an exact version, as in `NAME==1.0`: pip then says which package has no \
                  wheel for isolet's Python",
             ),
+            Self::Unresolved { reason, .. } if reason.starts_with("no wheel") => {
+                Some("docs/concepts/packages.md says which packages work")
+            }
+            Self::Index(Unreachable::Certificate) => Some(NAME_AUTHORITY),
+            Self::Index(_) => Some(NAME_INDEX),
             Self::Pip(_) => Some("install python3 with pip 23 or later, or give wheels"),
             Self::Release { .. } => Some(
                 "give the files of exactly that release, or these in a directory of wheels \

@@ -1,5 +1,6 @@
 """Runs pip with what it has no options for: the environment markers of another interpreter, and
-wheels that stand before all others of their names."""
+wheels that stand before all others of their names. If it fails, says of which packages the index
+has files of which none fits."""
 
 import json
 import sys
@@ -17,7 +18,8 @@ with open(sys.argv.pop(1), encoding="utf-8") as lines:
 
 from pip._internal.cli.main import main
 from pip._internal.cli.req_command import RequirementCommand
-from pip._internal.index.package_finder import CandidateEvaluator
+from pip._internal.index.package_finder import CandidateEvaluator, LinkEvaluator
+from pip._internal.utils.filetypes import ARCHIVE_EXTENSIONS
 
 # Before 24.1, `pip install --dry-run` compares `Requires-Python` with the Python that runs pip, and
 # then refuses packages or falls back to old versions of them.
@@ -34,4 +36,28 @@ CandidateEvaluator._sort_key = lambda self, candidate: (
     *sort_key(self, candidate),
 )
 
-sys.exit(main())
+found, fitting = set(), set()
+UNFIT = {"format_unsupported", "platform_mismatch", "requires_python_mismatch"}
+evaluate_link = LinkEvaluator.evaluate_link
+
+
+def noted(self, link):
+    result = evaluate_link(self, link)
+    # Before 23.1 it is whether the link fits.
+    kind = getattr(result[0], "name", None)
+    # pip asks of pages and directories, too.
+    is_file_of_index = link.splitext()[1] in ARCHIVE_EXTENSIONS and not link.is_file
+    if kind in UNFIT and is_file_of_index:
+        found.add(self.project_name)
+    elif kind == "candidate":
+        fitting.add(self.project_name)
+    return result
+
+
+LinkEvaluator.evaluate_link = noted
+
+status = main()
+if status:
+    for name in sorted(found - fitting):
+        print(f"isolet: no file fits: {name}", file=sys.stderr)
+sys.exit(status)

@@ -212,6 +212,7 @@ impl Pip {
                 Failure::Unresolved(reason) => {
                     PackageError::Unresolved { wanted: names.join(" "), reason }
                 }
+                Failure::Unreachable(reason) => PackageError::Index(reason),
                 Failure::Broken(reason) => unusable(reason),
                 Failure::Silent => unusable(format!("it ended with {status} and said nothing")),
             }),

@@ -12,6 +12,8 @@ pub(crate) struct Preload {
     tree: PackageTree,
     pinned: Vec<Requirement>,
     modules: Vec<String>,
+    /// What was asked for: names of packages and of modules.
+    wanted: Vec<String>,
     key: String,
 }
 
@@ -35,6 +37,10 @@ impl Preload {
                 None => requirements.push(module.parse()?),
             }
         }
+        let packages = requirements.iter().map(Requirement::name);
+        preload
+            .wanted
+            .extend(packages.chain(own_modules.iter().map(String::as_str)).map(str::to_owned));
         let is_wanted = |name: &str| requirements.iter().any(|wanted| wanted.name() == name);
         for wheel in store.resolve(&requirements)?.wheels() {
             preload.tree.add(wheel)?;
@@ -69,6 +75,11 @@ impl Preload {
     /// Returns the wheels as requirements that only they meet.
     pub(crate) fn pinned(&self) -> &[Requirement] {
         &self.pinned
+    }
+
+    /// Returns what was asked for, in words.
+    pub(crate) fn purpose(&self) -> String {
+        self.wanted.join(", ")
     }
 
     /// Returns the names of the modules to import.

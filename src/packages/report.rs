@@ -169,11 +169,72 @@ fn pin(item: Item) -> Result<Pin, PackageError> {
 pub(crate) enum Failure {
     /// No packages meet the requirements.
     Unresolved(String),
+    /// The package index did not answer, for this reason.
+    Unreachable(Unreachable),
     /// pip did not work at all.
     Broken(String),
     /// pip wrote nothing.
     Silent,
 }
+
+/// Why the package index cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unreachable {
+    /// Its name, or its proxy's, has no address.
+    Name,
+    Refused,
+    Slow,
+    /// Its certificate is of no authority that is trusted.
+    Certificate,
+    Proxy,
+    /// It has no TLS, and pip is not told to trust it.
+    Untrusted,
+    Unknown,
+}
+
+impl fmt::Display for Unreachable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "its name is not found",
+            Self::Refused => "it refuses the connection",
+            Self::Slow => "it does not answer in time",
+            Self::Certificate => "its certificate is not trusted",
+            Self::Proxy => "the proxy does not let the request through",
+            Self::Untrusted => "it has no TLS, and `PIP_TRUSTED_HOST` does not name it",
+            Self::Unknown => "the connection breaks",
+        })
+    }
+}
+
+impl Unreachable {
+    /// Reads the reason in what pip says of a broken connection.
+    fn of(warning: &str) -> Self {
+        let has = |words: &[&str]| words.iter().any(|word| warning.contains(word));
+        if has(&["CERTIFICATE_VERIFY_FAILED", "SSLError", "SSLCertVerificationError"]) {
+            Self::Certificate
+        } else if has(&["ProxyError"]) {
+            Self::Proxy
+        } else if has(&["NameResolutionError", "[Errno -2]", "[Errno -3]", "getaddrinfo failed"]) {
+            Self::Name
+        } else if has(&["Connection refused", "ConnectionRefusedError"]) {
+            Self::Refused
+        } else if has(&["Timeout", "timed out"]) {
+            Self::Slow
+        } else {
+            Self::Unknown
+        }
+    }
+}
+
+/// What the program that runs pip says of a package that the index has, in no file that fits.
+const NO_FILE_FITS: &str = "isolet: no file fits: ";
+
+/// What is said of such a package.
+pub(crate) const RUNS_HERE: &str =
+    " runs here, which has to be pure Python or built for WebAssembly";
+
+/// What pip says if no file fits, or there is none.
+const NOT_FOUND: &str = "No matching distribution found for ";
 
 /// Finds the reason of a failure in pip's standard error: the last error line except the general
 /// one, without the names of servers.
@@ -188,10 +249,24 @@ pub(crate) fn failure(stderr: &str) -> Failure {
     }
     let special = errors.iter().rev().find(|line| !line.starts_with(GENERAL));
     let reason = without_servers(special.copied().unwrap_or(GENERAL));
-    if stderr.lines().any(|line| line.starts_with("WARNING: Retrying")) {
-        return Failure::Broken(format!("the package index did not answer; {reason}"));
+    if let Some(wanted) = reason.strip_prefix(NOT_FOUND) {
+        let unfit = stderr.lines().filter_map(|line| line.strip_prefix(NO_FILE_FITS));
+        let name_of = |text: &str| {
+            let is_part = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            normalised(&text.chars().take_while(is_part).collect::<String>())
+        };
+        if unfit.clone().any(|name| name_of(name) == name_of(wanted)) {
+            return Failure::Unresolved(format!("no wheel of {wanted}{RUNS_HERE}"));
+        }
     }
-    Failure::Unresolved(reason)
+    if stderr.lines().any(|line| line.contains("is not a trusted or secure host")) {
+        return Failure::Unreachable(Unreachable::Untrusted);
+    }
+    let broken = stderr.lines().rev().find(|line| line.starts_with("WARNING: Retrying"));
+    match broken {
+        Some(warning) => Failure::Unreachable(Unreachable::of(warning)),
+        None => Failure::Unresolved(reason),
+    }
 }
 
 /// Removes URLs and host names from a line. Of a long line, keeps its beginning and its end.

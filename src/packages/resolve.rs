@@ -9,7 +9,7 @@ use isolet_pyodide_assets::{Digest, DownloadError, Help, Lock, Wanted, lock};
 use pep440_rs::Version;
 
 use super::directory::Candidate;
-use super::error::PackageError;
+use super::error::{NAME_AUTHORITY, PackageError};
 use super::files;
 use super::local::{self, Local, Source};
 use super::lock::LockedPackage;
@@ -28,8 +28,6 @@ const MAX_ROUNDS: usize = 3;
 
 const GIVE_PYODIDE: &str = "give it in a directory of wheels (`Permissions::wheels`), or the \
      files of Pyodide's distribution (`Permissions::pyodide_packages`)";
-const NAME_AUTHORITY: &str = "if this network has its own certificate authority, name its file \
-     (`Permissions::ca_file`, or the variable `SSL_CERT_FILE`)";
 const NAME_PROXY: &str = "if this network needs a proxy, name it with the variable `HTTPS_PROXY`; \
      or name another source: a directory of wheels (`Permissions::wheels`), a mirror of Pyodide's \
      distribution (`Permissions::pyodide_packages`), or Pyodide's own package index in the \

@@ -1,6 +1,6 @@
 //! The directories in which isolet keeps files for a user.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::data::error::{Error, ErrorKind};
 
@@ -9,6 +9,19 @@ pub const ASSETS_VARIABLE: &str = "ISOLET_ASSETS";
 
 /// The environment variable with the directory of the packages that are installed.
 pub const BUNDLE_VARIABLE: &str = "ISOLET_BUNDLE";
+
+/// Returns the directory that the variable for the assets names.
+pub(crate) fn assets_variable() -> Option<PathBuf> {
+    #[expect(clippy::disallowed_methods, reason = "the variable for it")]
+    let named = std::env::var_os(ASSETS_VARIABLE).filter(|dir| !dir.is_empty());
+    named.map(PathBuf::from)
+}
+
+/// Returns `true` if the user has named a directory of assets, which is then never changed.
+#[must_use]
+pub fn is_named(explicit: Option<&Path>) -> bool {
+    explicit.is_some() || assets_variable().is_some()
+}
 
 /// Returns isolet's directory `name` in the user's cache directory.
 ///

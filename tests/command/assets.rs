@@ -141,7 +141,7 @@ fn a_directory_that_is_not_there_is_named() {
     let ran = run_with(&dir, "1");
     assert_eq!(ran.code, Some(2));
     assert!(
-        ran.stderr.contains("nosuch") && ran.stderr.contains("isolet assets fetch"),
+        ran.stderr.contains("nosuch") && ran.stderr.contains("nosuch assets fetch` fetches it"),
         "{}",
         ran.stderr
     );

@@ -249,6 +249,32 @@ fn doctor_says_what_is_in_force() {
 }
 
 #[test]
+fn doctor_tells_programs_the_same() {
+    let ran = isolet(["doctor", "--json", "--verbose", "--serve", "1"]);
+    let found: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let text = isolet(["doctor"]).stdout;
+    for name in ["isolet", "v8", "pyodide", "python"] {
+        assert!(text.contains(found[name].as_str().unwrap()), "{name} of {found}");
+    }
+    assert_eq!(found["ok"], ran.code == Some(0));
+    assert_eq!(found["error"], serde_json::Value::Null);
+    assert_eq!(found["assets"]["files"].as_array().unwrap().len(), 4);
+    assert!(found["assets"]["files"].as_array().unwrap().iter().all(|f| f["problem"].is_null()));
+    assert!(["process", "thread"].contains(&found["isolation"]["kind"].as_str().unwrap()));
+    let layers = found["isolation"]["layers"].as_array().unwrap();
+    assert_eq!(layers.len(), isolet::Layer::ALL.len());
+    assert!(found["system_calls"].as_array().unwrap().len() > 10);
+    assert_eq!(found["capacity"]["sessions"], 1);
+    assert_eq!(found["capacity"]["needs"].as_array().unwrap().len(), 6);
+    // What is missing is an object, too.
+    let ran = isolet(["doctor", "--json", "--assets", "/nosuch"]);
+    assert_eq!(ran.code, Some(2));
+    let found: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&found["ok"], &found["python"]), (&false.into(), &serde_json::Value::Null));
+    assert!(found["assets"]["files"][0]["problem"].is_string(), "{found}");
+}
+
+#[test]
 fn doctor_gives_the_reason_for_every_system_call_of_a_worker() {
     let calls = isolet::system_calls();
     assert_eq!(calls.is_empty(), cfg!(not(target_os = "linux")));
@@ -295,12 +321,12 @@ fn the_page_of_the_command_has_the_help_of_every_subcommand() {
         let lines: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
         lines.join("\n") + "\n"
     };
-    let place = isolet_test_support::root().join("docs/reference/command.md");
+    let place = isolet_test_support::root().join("docs/reference/options.md");
     let page = std::fs::read_to_string(&place).unwrap();
     #[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
     let is_written = std::env::var_os("ISOLET_GOLDEN").is_some();
     let mut shown = Vec::new();
-    let mut sections = page.split("\n### `isolet");
+    let mut sections = page.split("\n## `isolet");
     let mut written = sections.next().unwrap().to_owned();
     for section in sections {
         let (words, rest) = section.split_once('`').unwrap();
@@ -308,7 +334,7 @@ fn the_page_of_the_command_has_the_help_of_every_subcommand() {
         let (text, after) = block.split_once("```").unwrap();
         let said = help(&words.split_whitespace().collect::<Vec<_>>());
         assert!(is_written || text == said, "isolet{words}: `cargo xtask golden` writes it");
-        for part in ["\n### `isolet", words, "`", before, "```text\n", &said, "```", after] {
+        for part in ["\n## `isolet", words, "`", before, "```text\n", &said, "```", after] {
             written.push_str(part);
         }
         shown.push(words.trim().to_owned());
@@ -320,12 +346,77 @@ fn the_page_of_the_command_has_the_help_of_every_subcommand() {
     let (_, commands) = all.split_once("Commands:\n").unwrap();
     let names = commands.lines().take_while(|line| !line.is_empty());
     let names = names.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
-    for name in names.filter(|name| !["", "help", "deno-shim"].contains(name)) {
+    for name in names.filter(|name| !["", "help"].contains(name)) {
         assert!(
             shown.iter().any(|one| one == name),
-            "docs/reference/command.md has no `isolet {name}`"
+            "docs/reference/options.md has no `isolet {name}`"
         );
     }
+}
+
+#[test]
+fn the_short_help_of_every_subcommand_fits_a_screen() {
+    const LINES: usize = 40;
+    let page = isolet_test_support::root().join("docs/reference/options.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let names = page.lines().filter_map(|line| line.strip_prefix("## `isolet")?.strip_suffix('`'));
+    let mut count = 0;
+    for name in names {
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let help = |option| isolet(words.iter().copied().chain([option])).stdout;
+        let (short, long) = (help("-h"), help("--help"));
+        assert!(!short.is_empty() && short.lines().count() <= LINES, "isolet{name} -h: {short}");
+        assert!(short.lines().count() <= long.lines().count(), "isolet{name}");
+        // One for all: the help of isolet itself has it.
+        assert_eq!(long.contains("--assets <DIR>"), words.is_empty(), "isolet{name}: {long}");
+        count += 1;
+    }
+    assert!(count > 30, "{count} subcommands");
+}
+
+#[test]
+fn a_program_runs_without_the_word_run() {
+    let scratch = Scratch::new("no_run");
+    let script = scratch.file("argv.py", "import sys; print(sys.argv[1:])");
+    let shown = |arguments: &[&str]| {
+        let ran = isolet(arguments);
+        assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(0)), "{arguments:?}");
+        ran.stdout
+    };
+    assert_eq!(shown(&[&script, "a", "--json"]), "['a', '--json']\n");
+    assert_eq!(shown(&["--timeout", "30s", "--quiet", &script, "-c"]), "['-c']\n");
+    assert_eq!(shown(&["-c", "import sys; print(sys.argv)", "--help"]), "['-c', '--help']\n");
+    assert_eq!(shown(&["-qc", "print(1)"]), "1\n");
+    assert!(shown(&["-m", "platform"]).contains("Emscripten"));
+    assert_eq!(shown(&["-s", "echo $1", "x"]), "x\n");
+    assert!(shown(&["--json", "-c", "1"]).starts_with("{\"status\":\"completed\""));
+    let package = scratch.path().join("package");
+    std::fs::create_dir(&package).unwrap();
+    std::fs::write(package.join("__main__.py"), "print('main')").unwrap();
+    assert_eq!(shown(&[package.to_str().unwrap()]), "main\n");
+    for arguments in [&["-"][..], &["--timeout", "30s"]] {
+        let ran = isolet_fed(arguments, "print('fed')");
+        assert_eq!((ran.stdout.as_str(), ran.code), ("fed\n", Some(0)), "{arguments:?}");
+    }
+    assert_eq!(shown(&["version"]), isolet(["--version"]).stdout);
+}
+
+#[test]
+fn a_word_that_is_neither_a_file_nor_a_subcommand_is_told_what_is_like_it() {
+    let ran = isolet(["rnu", "x.py"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)));
+    for said in ["'rnu'", "a similar subcommand exists: 'run'", "there is no file 'rnu' either"] {
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    let ran = isolet(["nosuch.py"]);
+    assert!(is_one_sentence(&ran.stderr) && ran.stderr.contains("cannot read `nosuch.py`"));
+    // Nobody is at a terminal here.
+    let ran = isolet_fed([] as [&str; 0], "print(1)");
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)));
+    assert!(ran.stderr.contains("Usage: isolet") && ran.stderr.lines().count() <= 40);
+    // It would make an argument of the program of it.
+    let ran = isolet(["run", "--cpu", "3", "-c", "1"]);
+    assert!(ran.stderr.contains("'--cpu'") && !ran.stderr.contains("-- --cpu"), "{}", ran.stderr);
 }
 
 #[test]

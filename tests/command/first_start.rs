@@ -23,18 +23,29 @@ impl Newcomer {
     fn new(source: String) -> Self {
         // Not inside the checkout, where the command would find the checkout's assets.
         let home = tempfile::tempdir().unwrap();
+        let newcomer = Self { home, source };
+        newcomer.install(program().as_ref(), "isolet");
+        newcomer
+    }
+
+    /// Copies a program beside the command.
+    fn install(&self, program: &Path, name: &str) {
         // Copied by another process. If a thread of this one held the program open for writing
         // while another thread forks, the program could not be run.
         let mut copy = Command::new("cp");
-        let copied = copy.arg(program()).arg(home.path().join("isolet")).status();
+        let copied = copy.arg(program).arg(self.home.path().join(name)).status();
         assert!(copied.unwrap().success());
-        Self { home, source }
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(self.home.path().join("isolet"));
+        self.start("isolet", args)
+    }
+
+    fn start(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(self.home.path().join(program));
         command
             .args(args)
+            .env("HOME", self.home.path())
             .env_remove(isolet_test_support::ASSETS_VARIABLE)
             .env("XDG_CACHE_HOME", self.home.path().join("cache"))
             .env("ISOLET_ASSETS_URL", &self.source)
@@ -123,13 +134,18 @@ fn a_first_start_fetches_the_assets_and_the_cache_is_listed_and_cleaned() {
     assert_eq!(kinds(&listed), [("assets", 1), ("image", 2), ("wheel", 1), ("resolutions", 1)]);
     // The list contains every file that the library keeps.
     assert_eq!(listed["bytes"].as_u64(), Some(bytes_in(&newcomer.cache())));
+    // What `isolet mcp` keeps of servers.
+    fs::create_dir(newcomer.cache().join("mcp")).unwrap();
+    fs::write(newcomer.cache().join("mcp/0.json"), "{}").unwrap();
+    assert_eq!(kinds(&newcomer.listed()).last(), Some(&("mcp", 1)));
     let table = newcomer.run(&["cache", "list"]);
     assert!(table.stdout.contains("greeting-1.0-py3-none-any.whl"), "{}", table.stdout);
 
     for (args, left) in [
-        (&["--unused"][..], &["assets", "image", "wheel", "resolutions"][..]),
-        (&["--older-than", "1d"], &["assets", "image", "wheel", "resolutions"]),
-        (&["--dry-run"], &["assets", "image", "wheel", "resolutions"]),
+        (&["--unused"][..], &["assets", "image", "wheel", "resolutions", "mcp"][..]),
+        (&["--older-than", "1d"], &["assets", "image", "wheel", "resolutions", "mcp"]),
+        (&["--dry-run"], &["assets", "image", "wheel", "resolutions", "mcp"]),
+        (&["mcp"], &["assets", "image", "wheel", "resolutions"]),
         (&["packages"], &["assets", "image"]),
         (&["images"], &["assets"]),
         (&[], &[]),
@@ -141,6 +157,45 @@ fn a_first_start_fetches_the_assets_and_the_cache_is_listed_and_cleaned() {
         assert_eq!(kinds, left, "{args:?}");
     }
     assert_eq!(bytes_in(&newcomer.cache()), 0);
+}
+
+/// The program of the guide to Rust, which cargo builds with the tests.
+fn example() -> PathBuf {
+    Path::new(&program()).with_file_name("examples").join("first")
+}
+
+#[test]
+fn a_program_with_the_library_fetches_the_assets_at_its_first_start_as_the_command_does() {
+    let (server, source) = mirror();
+    let newcomer = Newcomer::new(source);
+    newcomer.install(&example(), "first");
+    for _ in 0..2 {
+        let ran = Ran::from(newcomer.start("first", &[]).output().unwrap());
+        assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(0)));
+        assert_eq!(server.requests().len(), lock().unwrap().files().len(), "nothing twice");
+    }
+    // The command finds what the program has fetched and made.
+    assert_eq!(kinds(&newcomer.listed()), [("assets", 1), ("image", 1)]);
+}
+
+#[test]
+fn a_program_whose_assets_cannot_be_had_says_why_and_what_helps_in_sentences() {
+    let newcomer = Newcomer::new("http://127.0.0.1:1/{file}".to_owned());
+    newcomer.install(&example(), "first");
+    let ran = Ran::from(newcomer.start("first", &[]).output().unwrap());
+    assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(1)), "{ran:?}");
+    let cache = newcomer.cache().join(concat!("assets-", env!("CARGO_PKG_VERSION")));
+    let said = format!("Error: the assets are not in `{}` and cannot be", cache.display());
+    assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+    assert!(ran.stderr.contains("http://127.0.0.1:1/"), "{}", ran.stderr);
+
+    let named = newcomer.home.path().join("named");
+    let mut program = newcomer.start("first", &[]);
+    let ran = program.env(isolet_test_support::ASSETS_VARIABLE, &named).output().unwrap();
+    let ran = Ran::from(ran);
+    let remedy = format!("`isolet --assets {} assets fetch` fetches it\n", named.display());
+    assert!(ran.stderr.ends_with(&remedy), "{}", ran.stderr);
+    assert!(!named.exists());
 }
 
 #[test]
@@ -216,7 +271,8 @@ fn a_directory_that_the_user_named_is_not_filled() {
         newcomer.run(&["--assets", named.to_str().unwrap(), "run", "-c", "print('started')"]);
     for ran in [by_variable, by_option] {
         assert_eq!((ran.stdout.as_str(), ran.code), ("", Some(2)), "{ran:?}");
-        assert!(ran.stderr.contains("isolet assets fetch"), "{}", ran.stderr);
+        let remedy = format!("`isolet --assets {} assets fetch` fetches it", named.display());
+        assert!(ran.stderr.contains(&remedy), "{}", ran.stderr);
     }
     assert!(!named.exists());
     assert_eq!(server.connections(), 0);

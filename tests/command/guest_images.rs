@@ -25,7 +25,8 @@ impl Machine {
 
     fn command(&self, args: &[&str]) -> std::process::Command {
         let wheels = self.0.path().to_str().unwrap();
-        let mut command = command([&["run", "--offline", "--wheels", wheels], args].concat());
+        let mut command =
+            command([&["run", "--quiet", "--offline", "--wheels", wheels], args].concat());
         command.env("XDG_CACHE_HOME", self.0.path());
         command
     }

@@ -13,6 +13,7 @@ mod command;
 #[expect(non_snake_case, reason = "tests are named as the files of the corpus are")]
 mod corpus;
 mod defaults;
+mod dependents;
 mod determinism;
 mod displays;
 mod dspy;

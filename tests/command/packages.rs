@@ -1,9 +1,11 @@
 //! Tests of `isolet packages`, and of private certificate authorities.
 
+use isolet::MissingModule;
 use isolet_pyodide_assets::Digest;
 use serde_json::Value;
 
 use crate::endpoint::{Endpoint, certificates};
+use isolet_test_support::server::{Response, Server};
 use isolet_test_support::{Ran, Scratch, command, wheel};
 
 fn run(scratch: &Scratch, cache: &str, args: &[&str]) -> Ran {
@@ -29,9 +31,77 @@ fn fetched_packages_run_without_a_network_and_without_a_cache() {
     assert!(ran.stderr.starts_with("wrote 2 wheels (") && ran.stderr.contains(to));
 
     let code = "import greeting; print(greeting.hello())";
-    let offline = ["run", "--wheels", to, "--offline", "--with", "greeting", "-c", code];
+    let offline = ["run", "-q", "--wheels", to, "--offline", "--with", "greeting", "-c", code];
     let ran = run(&scratch, "empty", &offline);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("hi\n", ""));
+}
+
+/// A page of an index with files of which none fits, and none of another package.
+#[test]
+fn a_package_without_a_wheel_is_no_unknown_one_and_an_index_that_is_away_is_neither() {
+    let scratch = Scratch::new("packages-index");
+    let server = Server::start(|request| {
+        if request.path != "/simple/native/" {
+            return Response(404, Vec::new(), Vec::new());
+        }
+        let file = "native-1.0-cp314-cp314-manylinux_2_28_x86_64.whl";
+        let page = format!("<html><body><a href=\"{file}\">{file}</a></body></html>");
+        Response(200, vec![("Content-Type", "text/html".to_owned())], page.into())
+    });
+    let said = |index: &str, name: &str| {
+        let mut command = command(["run", "--quiet", "--with", name, "-c", "1"]);
+        command.env("XDG_CACHE_HOME", scratch.path()).env("PIP_INDEX_URL", index);
+        command.env("PIP_RETRIES", "1").env("PIP_CONFIG_FILE", "/dev/null");
+        for proxy in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
+            command.env_remove(proxy);
+        }
+        let ran: Ran = command.output().unwrap().into();
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        ran.stderr
+    };
+    let index = server.url("/simple");
+    let native = said(&index, "native");
+    assert!(native.contains("no wheel of native runs here"), "{native}");
+    assert!(native.contains("docs/concepts/packages.md"), "{native}");
+    let unknown = said(&index, "unknown");
+    assert!(unknown.contains("No matching distribution found for unknown"), "{unknown}");
+    drop(server);
+    let away = said(&index, "native");
+    assert!(away.contains("the package index cannot be reached: it refuses"), "{away}");
+    assert!(away.contains("`HTTPS_PROXY`") && away.contains("(`--wheels`)"), "{away}");
+    assert!(!away.contains("::") && !away.contains("127.0.0.1"), "{away}");
+}
+
+#[test]
+fn what_the_page_of_packages_has_no_wheel_of_is_known_to_have_none() {
+    let root = isolet_test_support::root();
+    let page = std::fs::read_to_string(root.join("docs/concepts/packages.md")).unwrap();
+    let parts = page.split("no wheel of `").skip(1);
+    let names = parts.map(|rest| rest.split(['`', '=', '<', '>']).next().unwrap());
+    // Pyodide has a build of it, which no index has.
+    for name in names.filter(|name| *name != "cvxpy-base") {
+        let known = MissingModule::of(&name.replace('-', "_"));
+        assert!(matches!(known, Some(MissingModule::NoWheel { .. })), "{name}: {known:?}");
+    }
+    // Modules that Pyodide knows by their packages' other names.
+    let lock = std::fs::read(isolet_test_support::assets_dir().join("pyodide-lock.json")).unwrap();
+    let lock: Value = serde_json::from_slice(&lock).unwrap();
+    for package in lock["packages"].as_object().unwrap().values() {
+        let name = package["name"].as_str().unwrap().to_ascii_lowercase();
+        for module in package["imports"].as_array().unwrap() {
+            let module = module.as_str().unwrap();
+            let is_named_so = module.replace(['_', '.'], "-").to_ascii_lowercase()
+                == name.replace(['_', '.'], "-");
+            let is_public = !module.starts_with('_') && !module.contains(['.', '-']);
+            if !is_public || is_named_so || module == "google" {
+                continue;
+            }
+            let Some(MissingModule::Package { package, .. }) = MissingModule::of(module) else {
+                panic!("{module} of {name}")
+            };
+            assert_eq!(package, name, "{module}");
+        }
+    }
 }
 
 #[test]

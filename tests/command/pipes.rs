@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use crate::command::is_one_sentence;
-use isolet_test_support::{command, ended, isolet};
+use isolet_test_support::{Ran, command, ended, isolet};
 
 #[test]
 fn output_beyond_the_limit_is_said_to_be_left_out_and_the_status_is_3() {
@@ -49,10 +49,9 @@ fn a_reader_that_goes_away_ends_the_run_quietly() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "y\n");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let ran: Ran = child.wait_with_output().unwrap().into();
     // 128 + SIGPIPE, as for other programs whose reader is gone.
-    assert_eq!(output.status.code(), Some(141));
+    assert_eq!((ran.stderr.as_str(), ran.code), ("", Some(141)));
 }
 
 #[test]

@@ -23,14 +23,15 @@ fn cached(cache: &Scratch, args: &[&str]) -> Ran {
 fn images(cache: &Scratch) -> Vec<String> {
     let entries = fs::read_dir(cache.path().join("isolet/images")).into_iter().flatten();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| !name.starts_with('.')).collect()
+    let is_image = |name: &String| !name.starts_with('.') && name.rsplit('.').next() != Some("for");
+    names.filter(is_image).collect()
 }
 
 /// Makes a wheel of a module that says when it is imported, unless an image is made.
 fn telling(work: &Scratch, module: &str) -> Vec<String> {
     wheel(work.path(), "telling", "1", module);
     let wheels = work.path().to_str().unwrap();
-    ["run", "--offline", "--wheels", wheels].map(str::to_owned).into()
+    ["run", "--quiet", "--offline", "--wheels", wheels].map(str::to_owned).into()
 }
 
 #[test]
@@ -43,9 +44,16 @@ fn images_are_in_the_users_cache_listed_and_removed_there() {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("True\n", ""), "{ran:?}");
     let [image] = &images(&work)[..] else { panic!("{:?}", images(&work)) };
     let list = cached(&work, &["cache", "list"]);
-    assert!(list.stdout.contains(image), "{list:?}");
+    let line = list.stdout.lines().find(|line| line.contains(image)).unwrap();
+    assert!(line.ends_with("  telling"), "{list:?}");
+    let listed = cached(&work, &["cache", "list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
+    let entries = listed["entries"].as_array().unwrap();
+    let entry = entries.iter().find(|entry| entry["name"] == **image).unwrap();
+    assert_eq!(entry["for"], "telling");
     cached(&work, &["cache", "clean", "images"]);
-    assert_eq!(images(&work), Vec::<String>::new());
+    let left = fs::read_dir(work.path().join("isolet/images")).unwrap().count();
+    assert_eq!((images(&work).len(), left), (0, 0));
 }
 
 #[test]

@@ -63,6 +63,14 @@ fn a_program_that_lacks_a_package_is_told_of_the_option() {
                 hint: `--with numpy` loads it, if its package has that name\n";
     assert!(ran.stderr.ends_with(last), "{}", ran.stderr);
     // No package brings a module that its own one lacks, or a name that cannot be one.
+    for (module, says) in [
+        ("PIL.Image", "`--with pillow` loads it: that is the package of `PIL`"),
+        ("torch", "`torch` has no wheel for WebAssembly, so that it cannot be loaded"),
+        ("pip", "`pip` does not work in a sandbox: `--with NAME` loads a package"),
+    ] {
+        let ran = isolet(["run", "-c", &format!("import {module}")]);
+        assert!(ran.stderr.contains(&format!("\nhint: {says}")), "{}", ran.stderr);
+    }
     for code in ["import json.nosuch", "raise ModuleNotFoundError(\"No module named 'a b'\")"] {
         let ran = isolet(["run", "-c", code]);
         assert!(!ran.stderr.contains("hint"), "{}", ran.stderr);

@@ -12,6 +12,28 @@ fn prompt(scratch: &Scratch, variables: &[(&str, &str)]) -> Pty {
     pty
 }
 
+#[test]
+fn isolet_alone_is_the_prompt_and_exit_alone_ends_it() {
+    let scratch = Scratch::new("alone");
+    let home = scratch.path().to_str().unwrap();
+    for arguments in [&[][..], &["--timeout", "1m"]] {
+        let mut pty = Pty::start_with(arguments, "exec \"$@\"", &[("XDG_STATE_HOME", home)]);
+        pty.wait_for(|screen| screen.contains(">>>"));
+        pty.send("import nosuchmodule\r");
+        pty.wait_for(|screen| screen.replace('\n', "").contains("`--with nosuchmodule` loads it"));
+        pty.send("exit\r");
+        assert_eq!(pty.end(), Some(0), "{}", pty.screen());
+    }
+    let mut pty = prompt(&scratch, &[]);
+    // A name that the user has given a value.
+    pty.send("exit = 'kept'\r");
+    pty.wait_for(|screen| screen.matches(">>>").count() == 2);
+    pty.send("exit\r");
+    pty.wait_for(|screen| screen.contains("'kept'"));
+    pty.send("quit\r");
+    assert_eq!(pty.end(), Some(0), "{}", pty.screen());
+}
+
 fn ends(mut pty: Pty) {
     pty.send("exit()\r");
     assert_eq!(pty.end(), Some(0), "{}", pty.screen());

@@ -52,10 +52,13 @@ fn skill(scratch: &Scratch, fields: &str, name: &str, script: &str) -> String {
 fn commands_that_are_not_there_and_code_that_cannot_be_read_are_found() {
     let scratch = Scratch::new("skill-needs");
     let script = "#!/bin/bash\n# ghost1\nset -e\nf() { git status; }\nx=$(ffmpeg -i \"$(gcc a)\")\n\
-                  cat <<E\nghost2\nE\nif pandoc -v; then echo ghost3; fi\ncase $1 in a) f;; esac\n";
+                  cat <<E\nghost2\nE\nif pandoc -v; then echo ghost3; fi\ncase $1 in a) f;; esac\n\
+                  if ((ghost4)); then a=(ghost5 ghost6); fi; for ((i=0;i<3;i++)); do :; done\n\
+                  case $2 in\n  ghost7|ghost8) f ;;\n  (ghost9) g ;;\n  *) podman;; esac\n";
     let directory = skill(&scratch, "", "a.sh", script);
     let python = "import os, subprocess\nsubprocess.run(['docker', 'ps'])\nos.system('wc -l | rg')";
     fs::write(format!("{directory}/scripts/b.py"), python).unwrap();
+    fs::write(format!("{directory}/scripts/common.sh"), "g() {\n  echo\n}\n").unwrap();
     fs::write(format!("{directory}/scripts/c.py"), "def").unwrap();
     let ran = isolet(["skill", "check", "--json", directory.as_str()]);
     let needs: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -64,7 +67,7 @@ fn commands_that_are_not_there_and_code_that_cannot_be_read_are_found() {
         let missing = commands.iter().filter(|(_, is_there)| **is_there == json!(false));
         missing.map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(missing("scripts/a.sh"), "ffmpeg gcc git pandoc", "{needs}");
+    assert_eq!(missing("scripts/a.sh"), "ffmpeg gcc git pandoc podman", "{needs}");
     assert_eq!(missing("scripts/b.py"), "docker");
     assert!(needs["scripts"]["scripts/c.py"]["error"].is_string());
     assert_eq!(ran.code, Some(1));

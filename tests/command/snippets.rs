@@ -40,6 +40,8 @@ impl Shell {
             // What was pinned on this machine is nothing of the page.
             .env("HOME", dir)
             .env_remove("XDG_CONFIG_HOME")
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("JUPYTER_DATA_DIR")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -127,6 +129,11 @@ fn the_commands_of_the_guide_for_mcp_print_what_it_shows() {
 }
 
 #[test]
+fn the_commands_of_the_guide_to_jupyter_print_what_it_shows() {
+    assert!(run_page("docs/guides/jupyter.md") >= 6);
+}
+
+#[test]
 fn the_commands_of_the_guide_to_a_node_print_what_it_shows() {
     assert!(run_page("docs/guides/node.md") >= 10);
 }
@@ -134,6 +141,16 @@ fn the_commands_of_the_guide_to_a_node_print_what_it_shows() {
 #[test]
 fn the_commands_of_the_guide_from_other_tools_print_what_it_shows() {
     assert!(run_page("docs/guides/other-tools.md") >= 2);
+}
+
+#[test]
+fn the_commands_of_the_guide_to_secrets_print_what_it_shows() {
+    assert!(run_page("docs/guides/secrets.md") >= 2);
+}
+
+#[test]
+fn the_commands_of_the_guide_to_chat_front_ends_print_what_it_shows() {
+    assert!(run_page("docs/guides/chat-front-ends.md") >= 4);
 }
 
 #[test]
@@ -163,15 +180,19 @@ fn every_guide_is_run() {
         guides.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     // That of Python is run by the tests of the package, and what the others show of it; that of
-    // data by `cargo xtask gallery --check`.
+    // data by `cargo xtask gallery --check`, that of installing by `cargo xtask install-test`.
     let expected = [
+        "chat-front-ends.md",
         "data",
         "data.md",
+        "install.md",
+        "jupyter.md",
         "mcp.md",
         "node.md",
         "other-tools.md",
         "python.md",
         "rust.md",
+        "secrets.md",
         "skills.md",
     ];
     assert_eq!(names, expected);

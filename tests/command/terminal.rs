@@ -117,9 +117,37 @@ fn tables_and_progress_of_rich_look_right() {
     assert!(pty.cell(7, 0).bold());
 }
 
-/// Making an image takes some seconds. This is reported to a person, but not to a program.
 #[test]
-fn what_takes_long_is_said_on_a_terminal_only() {
+fn a_server_on_a_pipe_says_what_it_is_at_a_terminal_and_ctrl_c_ends_it() {
+    for (arguments, says) in [
+        (&["serve", "--stdio"][..], "isolet serve --listen"),
+        (&["monty"], "MONTY_BIN"),
+        (&["dspy"], "PythonInterpreter"),
+        (&["mcp"], "isolet mcp add"),
+    ] {
+        let mut pty = Pty::start(arguments);
+        pty.wait_for(|screen| screen.replace('\n', " ").contains("Ctrl-C ends it."));
+        let screen = pty.screen().replace('\n', "");
+        assert!(screen.contains(&says.replace(' ', "")) || screen.contains(says), "{screen}");
+        pty.send("\x03");
+        // By the signal, or by a handler of it.
+        assert_ne!(pty.end(), Some(2), "{arguments:?}: {}", pty.screen());
+    }
+}
+
+#[test]
+fn a_manual_page_is_readable_at_a_terminal() {
+    let mut pty = Pty::start(&["man", "version"]);
+    assert_eq!(pty.end(), Some(0));
+    let screen = pty.screen();
+    assert!(screen.contains("Usage: isolet version") && screen.contains("man -l -"), "{screen}");
+    assert!(!screen.contains(".TH"), "{screen}");
+}
+
+/// Making an image takes some seconds. A terminal has a line for it that is erased, a log one that
+/// stays.
+#[test]
+fn what_takes_long_is_said_unless_it_is_not_wanted() {
     let scratch = Scratch::new("progress");
     let images = || {
         for entry in fs::read_dir(scratch.path()).unwrap() {
@@ -134,10 +162,13 @@ fn what_takes_long_is_said_on_a_terminal_only() {
         fs::copy(entry.path(), scratch.path().join(entry.file_name())).unwrap();
     }
     let dir = scratch.path().to_str().unwrap();
+    let log = "\"$@\" 2> \"$ISOLET_ASSETS/stderr\"";
+    let logged = || fs::read_to_string(scratch.path().join("stderr")).unwrap();
     for (options, line, is_said) in [
         (&[][..], "\"$@\"", true),
         (&["--quiet"], "\"$@\"", false),
-        (&[], "\"$@\" 2> \"$ISOLET_ASSETS/stderr\"", false),
+        (&["--quiet"], log, false),
+        (&[], log, false),
     ] {
         images();
         let args = [&["--assets", dir, "run"], options, &["-c", "print('ran')"]].concat();
@@ -147,6 +178,10 @@ fn what_takes_long_is_said_on_a_terminal_only() {
         let said = "isolet: making the memory image, once ... 1 s";
         assert_eq!(shown.contains(said), is_said, "{shown:?}");
         assert_eq!(pty.screen(), "ran");
+        if line == log {
+            let is_wanted = options.is_empty();
+            let said = if is_wanted { "isolet: making the memory image, once\n" } else { "" };
+            assert_eq!(logged(), said);
+        }
     }
-    assert_eq!(fs::read_to_string(scratch.path().join("stderr")).unwrap(), "");
 }

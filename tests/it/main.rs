@@ -39,6 +39,8 @@ mod ipython;
 mod isolation;
 mod journal;
 mod journal_packages;
+#[cfg(feature = "jupyter")]
+mod jupyter;
 mod killed;
 mod leaks;
 mod linking;
@@ -62,6 +64,7 @@ mod returns;
 mod saved;
 mod science;
 mod security;
+mod serialised;
 mod session;
 mod shell;
 mod stdin;

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use isolet::{
-    Cell, Limits, Outcome, Param, Session, Stdin, Stream, Termination, Tool, ToolSpec, Value,
+    Cell, Limits, Outcome, Param, RunEvent, Session, Stdin, Stream, Termination, Tool, ToolSpec,
+    Value,
 };
 
 use crate::util::{self, builder, eval, exec, run, sandbox, session};
@@ -450,4 +451,28 @@ async fn collect(session: &mut Session, code: &str) -> (Vec<(Stream, Vec<u8>)>, 
         chunks.push((chunk.stream, chunk.bytes));
     }
     (chunks, run.finish().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_run_and_its_output_are_streams_of_futures() {
+    use futures_util::StreamExt;
+
+    let text = |events: Vec<RunEvent>| {
+        let bytes = events.into_iter().filter_map(|event| match event {
+            RunEvent::Output(chunk) => Some(chunk.bytes),
+            _ => None,
+        });
+        String::from_utf8(bytes.flatten().collect()).unwrap()
+    };
+    let code = "for i in range(3): print(i)\ni";
+    let mut session = session().await;
+    let mut run = session.run_streaming(code);
+    let events = run.by_ref().collect().await;
+    assert_eq!(text(events), "0\n1\n2\n");
+    assert_eq!(run.finish().await.unwrap().value(), Some(&Value::Int(2)));
+
+    let mut run = session.run_streaming(code);
+    let output = run.take_output().unwrap();
+    let (events, execution) = tokio::join!(output.collect(), run.finish());
+    assert_eq!((text(events).as_str(), execution.unwrap().stdout()), ("0\n1\n2\n", "0\n1\n2\n"));
 }

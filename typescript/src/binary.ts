@@ -1,6 +1,6 @@
 // Finds the `isolet` binary.
 
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import process from "node:process";
@@ -34,7 +34,8 @@ export function findBinary(binary?: string): string {
   const directories = (process.env["PATH"] ?? "").split(path.delimiter).filter((each) => each !== "");
   for (const directory of directories) {
     const found = path.resolve(directory, NAME);
-    if (isProgram(found)) return found;
+    // This very package has a script of the same name there, which would run itself.
+    if (isProgram(found) && !isScript(found)) return found;
   }
   throw new StartError(
     `the program \`${NAME}\` is missing; looked for the package \`${PACKAGE}\` and on \`PATH\``,
@@ -58,4 +59,19 @@ function isProgram(file: string): boolean {
   } catch {
     return false;
   }
+}
+
+function isScript(file: string): boolean {
+  const start = Buffer.alloc(2);
+  let opened;
+  try {
+    opened = openSync(file, "r");
+    readSync(opened, start);
+  } catch {
+    // Who may only execute it has no script.
+    return false;
+  } finally {
+    if (opened !== undefined) closeSync(opened);
+  }
+  return start.toString("latin1") === "#!";
 }

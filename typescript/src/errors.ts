@@ -1,6 +1,7 @@
 // The errors of this package.
 
 import type { Execution } from "./execution.js";
+import { inOwnWords } from "./names.js";
 
 /** The host failed: nothing here says anything about the guest's code. */
 export class IsoletError extends Error {
@@ -104,7 +105,8 @@ export class GuestError extends Error {
   readonly execution: Execution;
 
   constructor(execution: Execution) {
-    super(execution.failure ?? execution.status);
+    const { failure, status, hint } = execution;
+    super(hint ? `${failure ?? status} (hint: ${hint})` : (failure ?? status));
     this.execution = execution;
   }
 }
@@ -153,5 +155,6 @@ const KINDS: Readonly<Record<string, typeof IsoletError>> = {
 
 /** Returns the error that the server has sent. */
 export function fromWire(error: WireError): IsoletError {
-  return new (KINDS[error.kind] ?? IsoletError)(error.message, error.hint);
+  const { kind, message, hint } = error;
+  return new (KINDS[kind] ?? IsoletError)(inOwnWords(message), hint && inOwnWords(hint));
 }

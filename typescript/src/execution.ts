@@ -1,6 +1,7 @@
 // What a run did: `Execution` and its parts.
 
 import { GuestError, GuestTimeoutError, TransferError } from "./errors.js";
+import { inOwnWords } from "./names.js";
 
 /** How code is read. */
 export type Syntax = "python" | "command" | "ipython" | "shell";
@@ -102,6 +103,7 @@ export interface WireExecution {
   value?: unknown;
   repr?: string;
   value_error?: string;
+  hint?: string;
   exit_code?: number;
   system_exit?: WireException;
   exception?: WireException;
@@ -218,7 +220,8 @@ export class Execution {
 
   /** Why isolet ended the run, with the limit, or `null` if it did not. */
   get reason(): string | null {
-    return this.#fields.termination?.message ?? null;
+    const message = this.#fields.termination?.message;
+    return message === undefined ? null : inOwnWords(message);
   }
 
   /** What went wrong in one line, or `null` if the run is `ok`. */
@@ -227,6 +230,11 @@ export class Execution {
     const error = this.#fields.exception;
     if (error) return error.message ? `${error.type}: ${error.message}` : error.type;
     return this.reason ?? `the run exited with status ${this.exitCode}`;
+  }
+
+  /** What helps, if a module was missing that a package has; `null` if nothing is known to. */
+  get hint(): string | null {
+    return this.#fields.hint ?? null;
   }
 
   /** The names that the run bound, each with the `repr` of its value, cut after 500 characters. */

@@ -1,6 +1,7 @@
 // The files of a session.
 
 import type { Argument } from "./connection.js";
+import { contents as checkContents, text } from "./shapes.js";
 import { encode } from "./wire.js";
 
 /** An entry of a directory of a session. */
@@ -27,11 +28,13 @@ export class Files {
 
   /** Writes a file; a text in UTF-8. */
   async put(path: string, contents: string | Uint8Array): Promise<void> {
+    text(path, "path");
     await this.#ask("put_file", path, encode(contentsOf(contents), "contents"));
   }
 
   /** Returns the contents of a file; `undefined` if there is none. */
   async get(path: string): Promise<Uint8Array | undefined> {
+    text(path, "path");
     return ((await this.#ask("get_file", path)) as Uint8Array | null) ?? undefined;
   }
 
@@ -42,6 +45,7 @@ export class Files {
 
   /** Returns the entries of a directory. */
   async list(path = "."): Promise<FileEntry[]> {
+    text(path, "path");
     const found = (await this.#ask("list_files", path)) as {
       name: string;
       is_dir: boolean;
@@ -52,12 +56,18 @@ export class Files {
 
   /** Removes a file or an empty directory. Returns whether there was one. */
   async remove(path: string): Promise<boolean> {
+    text(path, "path");
     return (await this.#ask("remove_file", path)) as boolean;
   }
 }
 
-/** Returns what a file is to contain. */
+/**
+ * Returns what a file is to contain.
+ *
+ * @throws {ConfigError} it is neither a text nor bytes.
+ */
 export function contentsOf(contents: string | Uint8Array): Uint8Array {
+  checkContents(contents, "contents");
   return typeof contents === "string" ? Buffer.from(contents) : contents;
 }
 

@@ -44,7 +44,7 @@ export {
   type Usage,
   type WrittenFile,
 } from "./execution.js";
-export type { AuditEvent, Limits, Mount, Policy, Submit } from "./policy.js";
+export type { AuditEvent, Limits, Mount, Policy, Secret, Submit } from "./policy.js";
 export { Sandbox, type SandboxOptions, type SessionOptions } from "./sandbox.js";
 export type { JsonSchema, StandardSchema } from "./schema.js";
 export { Server, type ServerOptions } from "./server.js";

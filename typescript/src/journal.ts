@@ -2,7 +2,18 @@
 
 import path from "node:path";
 
-import { known, snake } from "./names.js";
+import { snake } from "./names.js";
+import {
+  checked,
+  object,
+  oneOf,
+  seconds,
+  type Shapes,
+  text,
+  textOr,
+  whole,
+  wrong,
+} from "./shapes.js";
 import { encode } from "./wire.js";
 
 /** The file that a session is recorded to, and how. `docs/durable.md` says what is recorded. */
@@ -39,29 +50,49 @@ export interface StoppedAt {
   readonly names: readonly string[];
 }
 
-const JOURNAL: ReadonlySet<string> = new Set([
-  "path",
-  "sync",
-  "maxBytes",
-  "whenFull",
-] satisfies readonly (keyof Journal)[]);
-const REPLAY: ReadonlySet<string> = new Set([
-  "untilCall",
-  "untilTime",
-  "untilLine",
-] satisfies readonly (keyof ReplayOptions)[]);
+const JOURNAL: Shapes<Journal> = {
+  path: text,
+  sync: oneOf("never", "always"),
+  maxBytes: whole(),
+  whenFull: oneOf("end_session", "end_recording"),
+};
+/** The shape of a journal, or of its path. */
+export const journalShape = textOr(
+  object(JOURNAL, ["path"]),
+  "a path, or an object with a `path`",
+);
 
-/** Returns a journal, or that of a path, as `docs/reference/protocol.md` describes it. */
+const REPLAY: Shapes<ReplayOptions> = {
+  untilCall: whole(),
+  untilTime: seconds,
+  untilLine: (value, place) => {
+    const [file, line] = Array.isArray(value) ? (value as unknown[]) : ["", value];
+    const isOne = typeof file === "string" && Number.isSafeInteger(line) && Number(line) >= 0;
+    if (isOne && (!Array.isArray(value) || value.length === 2)) return;
+    throw wrong(place, value, "the number of a line, or an array of a file and such a number");
+  },
+};
+
+/**
+ * Returns a journal, or that of a path, as `docs/reference/protocol.md` describes it.
+ *
+ * @throws {ConfigError} it is none.
+ */
 export function journalToWire(journal: Journal | string): Buffer {
+  journalShape(journal, "journal");
   const given = typeof journal === "string" ? { path: journal } : journal;
-  const entries = known(given, JOURNAL, "a journal").map(([name, value]) => [snake(name), value]);
-  const wire = Object.fromEntries(entries) as Record<string, unknown>;
+  const entries = Object.entries(given).filter(([, value]) => value != null);
+  const wire = Object.fromEntries(entries.map(([name, value]) => [snake(name), value]));
   return encode({ ...wire, path: path.resolve(given.path) }, "journal");
 }
 
-/** Returns where a replay stops, as the server gets it. */
+/**
+ * Returns where a replay stops, as the server gets it.
+ *
+ * @throws {ConfigError} an option is unknown, or not what it has to be.
+ */
 export function replayToWire(options: ReplayOptions): Buffer {
-  const entries = known(options, REPLAY, "`replay`").map(([name, value]) => {
+  const entries = checked(options, REPLAY, "`replay`").map(([name, value]) => {
     const isLine = name === "untilLine" && typeof value === "number";
     return [snake(name), isLine ? [null, value] : value];
   });

@@ -15,10 +15,9 @@
 import { type IsoletError, ServerDiedError, StartError } from "./errors.js";
 import { Execution, type WireExecution } from "./execution.js";
 import { decodeJson, encodeJson, jsonOf } from "./json.js";
-import { known } from "./names.js";
 import {
   type Answer,
-  checked,
+  succeeded,
   deadlineOf,
   Node,
   refusal,
@@ -29,6 +28,18 @@ import {
 import { AGAIN, bearer, jobOf, type Made, NodeSession, pathOf } from "./node_session.js";
 import { hasCallbacks, type RunOptions, splitOptions, type StreamOptions } from "./options.js";
 import { compile, type Policy } from "./policy.js";
+import {
+  checked,
+  checkedObject,
+  flag,
+  list,
+  seconds,
+  secret,
+  type Shapes,
+  text,
+  unchecked,
+  variables,
+} from "./shapes.js";
 import { collect, type Tools } from "./tools.js";
 import type { Value } from "./wire.js";
 
@@ -70,15 +81,16 @@ export interface AttachOptions {
   wait?: number;
 }
 
-const CLIENT: ReadonlySet<string> = new Set([
-  "key",
-  "spread",
-] satisfies readonly (keyof ClientOptions)[]);
-const ATTACH: ReadonlySet<string> = new Set([
-  "token",
-  "tools",
-  "wait",
-] satisfies readonly (keyof AttachOptions)[]);
+const CLIENT: Shapes<ClientOptions> = { key: secret, spread: flag };
+const WAITING: Shapes<Waiting> = { wait: seconds };
+const SESSION: Shapes<Omit<SessionOptions, keyof Policy>> = {
+  ...WAITING,
+  inputs: variables,
+  ttl: seconds,
+  durable: flag,
+};
+// `collect` checks tools.
+const ATTACH: Shapes<AttachOptions> = { token: secret, tools: unchecked, wait: seconds };
 
 /** The statuses by which a node says that it has no room for a session. */
 const ELSEWHERE: ReadonlySet<number> = new Set([429, AGAIN]);
@@ -96,8 +108,9 @@ export class Client implements Disposable {
    * @throws {ConfigError} an address is none.
    */
   constructor(addresses: string | readonly string[], options: ClientOptions = {}) {
-    known(options, CLIENT, "`Client`");
+    checked(options, CLIENT, "`Client`");
     const all = typeof addresses === "string" ? [addresses] : addresses;
+    list(text, "addresses")(all, "addresses");
     this.#nodes = all.map((address) => new Node(address));
     this.#headers = bearer(options.key);
     this.#spread = options.spread ?? false;
@@ -123,7 +136,8 @@ export class Client implements Disposable {
    * @throws {ServerDiedError} no node can be reached.
    */
   async attach(id: string, options: AttachOptions = {}): Promise<NodeSession> {
-    known(options, ATTACH, "`attach`");
+    text(id, "id");
+    checked(options, ATTACH, "`attach`");
     const { token, tools = [], wait = 0 } = options;
     const served = collect(tools);
     const headers = token === undefined ? this.#headers : bearer(token);
@@ -161,6 +175,8 @@ export class Client implements Disposable {
    */
   async run(code: string, options: Policy & RunOptions & Waiting = {}): Promise<Execution> {
     const [ofRun, { wait = 0, ...policy }] = splitOptions(options);
+    checked({ wait }, WAITING, "`run`");
+    const job = jobOf(code, ofRun, "run");
     const { signal } = ofRun;
     const compiled = compile(policy);
     if (compiled.tools.size > 0 || hasCallbacks(ofRun)) {
@@ -168,7 +184,7 @@ export class Client implements Disposable {
       return await session.run(code, ofRun);
     }
     const policyJson = encodeJson(compiled.wire, "policy");
-    const body = jsonOf({ ...jobOf(code, ofRun, "run"), policy: policyJson });
+    const body = jsonOf({ ...job, policy: policyJson });
     const sent = { wait, signal, isRun: true };
     const [, data] = await this.#anywhere("/v1/run", body, sent);
     return new Execution(decodeJson(data) as WireExecution);
@@ -188,6 +204,7 @@ export class Client implements Disposable {
     options: Policy & StreamOptions & Waiting = {},
   ): Promise<NodeSession> {
     const [ofRun, { wait = 0, ...policy }] = splitOptions(options);
+    checked({ wait }, WAITING, "`startRun`");
     const { tools, wire } = compile(policy);
     const job = jobOf(code, ofRun, "stream");
     const body = jsonOf({ ...job, policy: encodeJson(wire, "policy"), durable: "true" });
@@ -207,7 +224,8 @@ export class Client implements Disposable {
   }
 
   async #session(options: SessionOptions, signal?: AbortSignal): Promise<NodeSession> {
-    const { inputs, ttl, wait = 0, durable, ...policy } = options;
+    const { inputs, ttl, wait = 0, durable, ...policy } = checkedObject(options, "`session`");
+    checked({ inputs, ttl, wait, durable }, SESSION, "`session`");
     const { tools, wire } = compile(policy);
     const body = jsonOf({
       policy: encodeJson(wire, "policy"),
@@ -257,7 +275,7 @@ export class Client implements Disposable {
           lost = error;
           continue;
         }
-        if (!ELSEWHERE.has(answer.status)) return [node, checked(answer)];
+        if (!ELSEWHERE.has(answer.status)) return [node, succeeded(answer)];
         refused = refusal(answer.status, answer.data);
       }
       if (!(await waits(deadline, signal))) throw refused ?? lost ?? noNode();

@@ -2,6 +2,7 @@
 
 import { contentsOf, textOf } from "./files.js";
 import { small } from "./node_http.js";
+import { text } from "./shapes.js";
 import { refused } from "./wire.js";
 
 const HOME = "/home/user";
@@ -43,6 +44,7 @@ export class NodeFiles {
 }
 
 function fileOf(path: string): string {
+  text(path, "path");
   if (!path.isWellFormed()) throw refused(["path"], "a text that has half of a surrogate pair");
   const absolute = path.startsWith("/") ? path : `${HOME}/${path}`;
   return `/files${absolute.split("/").map(encodeURIComponent).join("/")}`;

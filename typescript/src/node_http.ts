@@ -288,7 +288,7 @@ export function small<Body extends string | Uint8Array>(body: Body): Body {
  *
  * @throws {IsoletError} the request was refused.
  */
-export function checked({ status, data }: Answer): Buffer {
+export function succeeded({ status, data }: Answer): Buffer {
   if (status >= 300) throw refusal(status, data);
   return data;
 }

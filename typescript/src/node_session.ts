@@ -23,7 +23,7 @@ import { Calls, type Counts, counts } from "./node_calls.js";
 import { NodeFiles } from "./node_files.js";
 import {
   type Answer,
-  checked,
+  succeeded,
   deadlineOf,
   errorOf,
   type Node,
@@ -40,6 +40,16 @@ import {
   tell,
 } from "./options.js";
 import type { Variable } from "./session.js";
+import {
+  checked,
+  checkedObject,
+  seconds,
+  type Shapes,
+  signal as signalShape,
+  text,
+  variables,
+  whole,
+} from "./shapes.js";
 import type { Tool } from "./tools.js";
 import { refused, type Value } from "./wire.js";
 
@@ -67,6 +77,8 @@ export interface ReattachOptions {
   /** Interrupts the run when it is aborted. What is waited for then throws the signal's reason. */
   signal?: AbortSignal;
 }
+
+const REATTACH: Shapes<ReattachOptions> = { wait: seconds, signal: signalShape };
 
 /** What a run yields. */
 type Item = Output | Display | Execution;
@@ -143,7 +155,7 @@ export class NodeSession implements AsyncDisposable {
     // The events of a durable run say how far it is, for another client.
     if (this.#tools.size === 0 && !hasCallbacks(options) && !signal && !this.#isDurable) {
       const answer = await this.#answer("POST", "/runs", small(job), true);
-      return new Execution(decodeJson(checked(answer)) as WireExecution);
+      return new Execution(decodeJson(succeeded(answer)) as WireExecution);
     }
     for await (const item of this.#follow(this.#begin(job), signal, true)) {
       if (item.kind === "execution") return item;
@@ -178,7 +190,7 @@ export class NodeSession implements AsyncDisposable {
 
   /** Runs a script in the session's shell, as `Session.sh` of `isolet`. */
   async sh(script: string, options: RunOptions = {}): Promise<Execution> {
-    return await this.run(script, { ...options, syntax: "shell" });
+    return await this.run(script, { ...checkedObject(options, "`sh`"), syntax: "shell" });
   }
 
   /**
@@ -194,11 +206,14 @@ export class NodeSession implements AsyncDisposable {
   async *reattach(
     run: number | undefined = this.#lastRun,
     cursor?: string,
-    { wait = 0, signal }: ReattachOptions = {},
+    options: ReattachOptions = {},
   ): AsyncGenerator<Item, void, undefined> {
     if (run === undefined) {
       throw new ConfigError("`run` is missing: this object has begun no run");
     }
+    whole()(run, "run");
+    checked(options, REATTACH, "`reattach`");
+    const { wait = 0, signal } = options;
     if (cursor !== undefined) this.#seen = counts(cursor);
     else if (run !== this.#lastRun) this.#seen = [0, 0, 0];
     const after = cursor ?? this.cursor;
@@ -225,6 +240,7 @@ export class NodeSession implements AsyncDisposable {
 
   /** Sets variables, one after the other. */
   async set(values: Readonly<Record<string, Value>>): Promise<void> {
+    variables(values, "values");
     const all = Object.entries(values).filter(([, value]) => value !== undefined);
     const bodies = all.map(([name, value]) => {
       const body = jsonOf({ value: encodeJson(value, `values[${JSON.stringify(name)}]`) });
@@ -264,6 +280,7 @@ export class NodeSession implements AsyncDisposable {
 
   /** Lets the session live for `ttl` seconds from now on, by default and at most the node's. */
   async renew(ttl?: number): Promise<void> {
+    if (ttl !== undefined) seconds(ttl, "ttl");
     await this.#ask("POST", "/renew", ttl === undefined ? "{}" : encodeJson({ ttl }, "ttl"));
   }
 
@@ -281,7 +298,7 @@ export class NodeSession implements AsyncDisposable {
   }
 
   async #ask(method: string, path: string, body?: string | Uint8Array): Promise<Buffer> {
-    return checked(await this.#answer(method, path, body));
+    return succeeded(await this.#answer(method, path, body));
   }
 
   async #answer(
@@ -297,7 +314,7 @@ export class NodeSession implements AsyncDisposable {
   /** Asks for a variable or a file. Returns `undefined` if there is none. */
   async #find(method: string, path: string): Promise<Buffer | undefined> {
     const answer = await this.#answer(method, path);
-    if (answer.status !== 404) return checked(answer);
+    if (answer.status !== 404) return succeeded(answer);
     // Throws if it is the session that there is not.
     await this.#ask("GET", "");
     return undefined;
@@ -311,7 +328,7 @@ export class NodeSession implements AsyncDisposable {
       answer = await this.#answer("POST", `/calls/${call}`, body);
     } while (answer.status === AGAIN && (await waits(deadline, signal)));
     if (answer.status < 300 || answer.status === 404) this.#waiting.delete(call);
-    checked(answer);
+    succeeded(answer);
   }
 
   /** Starts a run whose events are told. */
@@ -476,9 +493,10 @@ function variable(name: string): string {
   return `/variables/${part(name, "name")}`;
 }
 
-function part(text: string, name: string): string {
-  if (!text.isWellFormed()) throw refused([name], "a text that has half of a surrogate pair");
-  return encodeURIComponent(text);
+function part(value: string, name: string): string {
+  text(value, name);
+  if (!value.isWellFormed()) throw refused([name], "a text that has half of a surrogate pair");
+  return encodeURIComponent(value);
 }
 
 /**
@@ -492,6 +510,7 @@ export function jobOf(
   options: RunOptions,
   method: "run" | "stream",
 ): Record<string, string | undefined> {
+  text(code, "code");
   const wire = Object.entries(optionsToWire(options, method));
   const { inputs } = options;
   return {

@@ -1,7 +1,21 @@
 // The options of runs.
 
 import type { Display, Output, Syntax } from "./execution.js";
-import { known, snake } from "./names.js";
+import { snake } from "./names.js";
+import {
+  callback,
+  checked,
+  checkedObject,
+  contents,
+  flag,
+  list,
+  oneOf,
+  seconds,
+  type Shapes,
+  signal,
+  text,
+  variables,
+} from "./shapes.js";
 import { encode, type Value } from "./wire.js";
 
 /** The options of `Session.stream`. */
@@ -52,23 +66,27 @@ export interface OutputCallbacks {
 /** The options of `Session.run`. */
 export interface RunOptions extends StreamOptions, OutputCallbacks {}
 
-const OF_STREAM = [
-  "inputs",
-  "timeout",
-  "stdin",
-  "argv",
-  "name",
-  "workingDirectory",
-  "program",
-  "keepVariables",
-  "allowReturn",
-  "syntax",
-  "tableData",
-  "chartPictures",
-  "signal",
-] as const satisfies readonly (keyof StreamOptions)[];
-const STREAM: ReadonlySet<string> = new Set(OF_STREAM);
-const RUN: ReadonlySet<string> = new Set([...OF_STREAM, "onStdout", "onStderr", "onDisplay"]);
+const CALLBACKS: Shapes<OutputCallbacks> = {
+  onStdout: callback,
+  onStderr: callback,
+  onDisplay: callback,
+};
+const STREAM: Shapes<StreamOptions> = {
+  inputs: variables,
+  timeout: seconds,
+  stdin: contents,
+  argv: list(text),
+  name: text,
+  workingDirectory: text,
+  program: flag,
+  keepVariables: flag,
+  allowReturn: flag,
+  syntax: oneOf("python", "command", "ipython", "shell"),
+  tableData: flag,
+  chartPictures: flag,
+  signal,
+};
+const RUN: Shapes<RunOptions> = { ...STREAM, ...CALLBACKS };
 
 /** What stays here, or is an argument of its own. */
 const APART: ReadonlySet<string> = new Set(["inputs", "signal", "onStdout", "onStderr", "onDisplay"]);
@@ -76,45 +94,54 @@ const APART: ReadonlySet<string> = new Set(["inputs", "signal", "onStdout", "onS
 /**
  * Returns the options of a run as `docs/reference/protocol.md` describes them.
  *
- * @throws {ConfigError} one is unknown.
+ * @throws {ConfigError} one is unknown, or not what it has to be.
  */
 export function optionsToWire(
   options: RunOptions,
   method: "run" | "stream",
 ): Record<string, unknown> {
   const wire: Record<string, unknown> = {};
-  for (const [name, value] of known(options, method === "run" ? RUN : STREAM, `\`${method}\``)) {
+  const shapes = method === "run" ? RUN : STREAM;
+  for (const [name, value] of checked(options, shapes, `\`${method}\``)) {
     if (!APART.has(name)) wire[snake(name)] = value;
   }
   return wire;
 }
 
 /**
- * Returns the arguments of a run: its variables and options.
+ * Returns the arguments of a run: its variables and what `optionsToWire` has returned.
  *
- * @throws {ConfigError} an option is unknown.
  * @throws {TransferError} a value cannot cross.
  */
 export function argumentsOf(
-  options: RunOptions,
-  method: "run" | "stream",
+  wire: Readonly<Record<string, unknown>>,
+  inputs: RunOptions["inputs"],
   isStreamed: boolean,
 ): Buffer[] {
-  const wire = optionsToWire(options, method);
-  if (isStreamed) wire["stream"] = true;
-  const hasOptions = Object.keys(wire).length > 0;
-  if (options.inputs === undefined && !hasOptions) return [];
-  const inputs = encode(options.inputs, "inputs");
-  return hasOptions ? [inputs, encode(wire, "options")] : [inputs];
+  const all = isStreamed ? { ...wire, stream: true } : wire;
+  const hasOptions = Object.keys(all).length > 0;
+  if (inputs == null && !hasOptions) return [];
+  const encoded = encode(inputs, "inputs");
+  return hasOptions ? [encoded, encode(all, "options")] : [encoded];
 }
 
 /** Splits options into those of a run and others. */
 export function splitOptions<Options extends RunOptions>(
   options: Options,
 ): [RunOptions, Omit<Options, keyof RunOptions>] {
-  const entries = Object.entries(options);
-  const of = (isRun: boolean) => Object.fromEntries(entries.filter(([name]) => RUN.has(name) === isRun));
+  const entries = Object.entries(checkedObject(options, "`run`"));
+  const of = (isRun: boolean) =>
+    Object.fromEntries(entries.filter(([name]) => Object.hasOwn(RUN, name) === isRun));
   return [of(true), of(false) as Omit<Options, keyof RunOptions>];
+}
+
+/**
+ * Checks the options of `Session.goOn`.
+ *
+ * @throws {ConfigError} one is unknown, or no function.
+ */
+export function checkCallbacks(callbacks: OutputCallbacks): void {
+  checked(callbacks, CALLBACKS, "`goOn`");
 }
 
 /** Returns whether anything is to be told while a run goes on. */

@@ -2,9 +2,28 @@
 
 import path from "node:path";
 
-import { ConfigError } from "./errors.js";
-import { known, snake } from "./names.js";
+import { snake } from "./names.js";
 import { type JsonSchema } from "./schema.js";
+import {
+  byKey,
+  callback,
+  checked,
+  date,
+  flag,
+  graceSeconds,
+  limitSeconds,
+  list,
+  object,
+  oneOf,
+  secret,
+  secretly,
+  type Shapes,
+  text,
+  textOr,
+  unchecked,
+  whole,
+  wrong,
+} from "./shapes.js";
 import { collect, type Tool, type Tools } from "./tools.js";
 
 /** Limits of each session. Those that are left out have isolet's defaults. */
@@ -55,6 +74,16 @@ export interface Mount {
   quotaFiles?: number;
 }
 
+/** A secret, such as the key of an API, that guests use without seeing it. */
+export interface Secret {
+  /** The secret, of 8 to 4,096 bytes. */
+  value: string;
+  /** The hosts that get it: `api.example.com`, `*.example.com:8443`, `http://localhost:8000`. */
+  hosts: readonly string[];
+  /** Whether bodies of requests get it, too. They do not by default. */
+  inBodies?: boolean;
+}
+
 /** An access that was allowed or denied, as the server describes it. */
 export type AuditEvent = Readonly<Record<string, unknown>> & { readonly session: number | null };
 
@@ -82,6 +111,11 @@ export interface Policy {
   allowPublicNet?: boolean;
   /** Headers by origin that the host adds to requests. Guests do not see them. */
   headers?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /**
+   * Secrets by the environment variable in which guests find a placeholder. Requests to the
+   * secret's hosts have the secret in its place: `docs/guides/secrets.md`.
+   */
+  secrets?: Readonly<Record<string, Secret>>;
   /** Files with further certificate authorities to trust. */
   caFiles?: readonly string[];
   /** Environment variables of guests. */
@@ -126,59 +160,80 @@ export interface Compiled {
   readonly wire: Readonly<Record<string, unknown>>;
 }
 
-const NAMES = [
-  "tools",
-  "submit",
-  "mounts",
-  "allowNet",
-  "denyNet",
-  "allowPublicNet",
-  "headers",
-  "caFiles",
-  "env",
-  "allowEnv",
-  "packages",
-  "allowPackages",
-  "preload",
-  "wheels",
-  "bundle",
-  "offline",
-  "limits",
-  "isolation",
-  "require",
-  "forkable",
-  "checkpoint",
-  "seed",
-  "startTime",
-  "onAudit",
-] as const satisfies readonly (keyof Policy)[];
-const POLICY: ReadonlySet<string> = new Set(NAMES);
+/** The least memory of a session, 64 MiB. */
+const LEAST_MEMORY = 64 * 2 ** 20;
 
-const LIMITS: ReadonlySet<string> = new Set([
-  "runTime",
-  "hostTime",
-  "grace",
-  "memoryBytes",
-  "stdoutBytes",
-  "stderrBytes",
-  "valueBytes",
-  "sourceBytes",
-  "callBytes",
-  "displayBytes",
-  "displays",
-  "files",
-  "outputLines",
-  "toolCalls",
-  "concurrentTools",
-  "refusals",
-] satisfies readonly (keyof Limits)[]);
+const LIMITS: Shapes<Limits> = {
+  runTime: limitSeconds,
+  hostTime: limitSeconds,
+  grace: graceSeconds,
+  memoryBytes: whole(LEAST_MEMORY),
+  stdoutBytes: whole(),
+  stderrBytes: whole(),
+  valueBytes: whole(),
+  sourceBytes: whole(),
+  callBytes: whole(),
+  displayBytes: whole(),
+  displays: whole(),
+  files: whole(),
+  outputLines: whole(),
+  toolCalls: whole(),
+  concurrentTools: whole(1),
+  refusals: whole(),
+};
 
-const MOUNT: ReadonlySet<string> = new Set([
-  "path",
-  "mode",
-  "quotaBytes",
-  "quotaFiles",
-] satisfies readonly (keyof Mount)[]);
+const MOUNT: Shapes<Mount> = {
+  path: text,
+  mode: oneOf("ro", "overlay", "rw"),
+  quotaBytes: whole(),
+  quotaFiles: whole(),
+};
+
+const SUBMIT: Shapes<Submit> = {
+  name: text,
+  fields: byKey((value, place) => {
+    const isSchema = typeof value === "object" && value !== null && !Array.isArray(value);
+    if (value !== true && !isSchema) throw wrong(place, value, "a JSON schema or true");
+  }, "JSON schemas by name"),
+};
+
+const SECRET: Shapes<Secret> = { value: secret, hosts: list(text), inBodies: flag };
+
+/** The shapes of what guests may do. */
+const POLICY: Shapes<Policy> = {
+  // `collect` checks them.
+  tools: unchecked,
+  submit: object(SUBMIT, ["fields"]),
+  mounts: byKey(
+    textOr(object(MOUNT, ["path"]), "a path, or an object with a `path`"),
+    "directories by their path in the guest",
+  ),
+  allowNet: list(text),
+  denyNet: list(text),
+  allowPublicNet: flag,
+  headers: byKey(byKey(secret, "headers"), "headers by origin"),
+  secrets: byKey(
+    secretly(object(SECRET, ["value", "hosts"]), "an object with `value` and `hosts`"),
+    "secrets by variable",
+  ),
+  caFiles: list(text),
+  env: byKey(secret, "texts"),
+  allowEnv: list(text),
+  packages: list(text),
+  allowPackages: list(text),
+  preload: list(text),
+  wheels: list(text),
+  bundle: flag,
+  offline: flag,
+  limits: object(LIMITS),
+  isolation: oneOf("process", "thread"),
+  require: list(text),
+  forkable: whole(),
+  checkpoint: flag,
+  seed: whole(),
+  startTime: date,
+  onAudit: callback,
+};
 
 /**
  * Reads a policy.
@@ -187,14 +242,15 @@ const MOUNT: ReadonlySet<string> = new Set([
  */
 export function compile(policy: Policy): Compiled {
   const wire: Record<string, unknown> = {};
+  const entries = checked(policy, POLICY, "a policy");
   const tools = collect(policy.tools ?? []);
   if (tools.size > 0) wire["tools"] = [...tools.values()].map((tool) => tool.wire);
   if (policy.onAudit) wire["audit"] = true;
-  for (const [name, value] of known(policy, POLICY, "a policy")) {
+  for (const [name, value] of entries) {
     if (name === "tools" || name === "onAudit") continue;
     wire[snake(name)] = converted(name, value);
   }
-  return { tools, onAudit: policy.onAudit, wire };
+  return { tools, onAudit: policy.onAudit ?? undefined, wire };
 }
 
 function converted(name: string, value: unknown): unknown {
@@ -205,19 +261,17 @@ function converted(name: string, value: unknown): unknown {
       return Object.entries(value as NonNullable<Policy["mounts"]>).map(([guest, mount]) =>
         mountOf(guest, mount)
       );
+    case "secrets":
+      return Object.fromEntries(
+        Object.entries(value as NonNullable<Policy["secrets"]>).map(([variable, its]) =>
+          [variable, renamed(its)]
+        ),
+      );
     case "limits":
-      return renamed(value as Limits, LIMITS, "`limits`");
+      return renamed(value as Limits);
     case "caFiles":
     case "wheels":
-      return texts(name, value).map((file) => path.resolve(file));
-    case "allowNet":
-    case "denyNet":
-    case "allowEnv":
-    case "packages":
-    case "allowPackages":
-    case "preload":
-    case "require":
-      return texts(name, value);
+      return (value as readonly string[]).map((file) => path.resolve(file));
     case "startTime":
       return (value as Date).getTime() / 1000;
     default:
@@ -225,32 +279,28 @@ function converted(name: string, value: unknown): unknown {
   }
 }
 
-/** Returns a submission as `docs/reference/protocol.md` describes it. */
-export function submission({ name, fields }: Submit): Record<string, unknown> {
+/**
+ * Returns a submission as `docs/reference/protocol.md` describes it.
+ *
+ * @throws {ConfigError} it is none.
+ */
+export function submission(submit: Submit): Record<string, unknown> {
+  POLICY.submit(submit, "submit");
+  const { name, fields } = submit;
   const all = Object.entries(fields).map(([field, schema]) =>
     schema === true ? { name: field } : { name: field, schema }
   );
-  return name === undefined ? { name: "SUBMIT", fields: all } : { name, fields: all };
+  return { name: name ?? "SUBMIT", fields: all };
 }
 
 function mountOf(guest: string, mount: string | Mount): Record<string, unknown> {
   const given: Mount = typeof mount === "string" ? { path: mount } : mount;
-  const { path: host, ...rest } = renamed(given, MOUNT, `the mount \`${guest}\``);
+  const { path: host, ...rest } = renamed(given);
   // The server may have another working directory than the program has by now.
   return { mode: "ro", ...rest, host: path.resolve(String(host)), guest };
 }
 
-function renamed(
-  given: object,
-  names: ReadonlySet<string>,
-  what: string,
-): Record<string, unknown> {
-  return Object.fromEntries(
-    known(given, names, what).map(([name, value]) => [snake(name), value]),
-  );
-}
-
-function texts(name: string, value: unknown): string[] {
-  if (Array.isArray(value)) return value as string[];
-  throw new ConfigError(`\`${name}\` is ${JSON.stringify(value)}, and has to be an array`);
+function renamed(given: object): Record<string, unknown> {
+  const entries = Object.entries(given).filter(([, value]) => value != null);
+  return Object.fromEntries(entries.map(([name, value]) => [snake(name), value]));
 }

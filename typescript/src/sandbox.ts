@@ -5,11 +5,17 @@ import path from "node:path";
 import type { Argument, Connection } from "./connection.js";
 import type { Execution } from "./execution.js";
 import { type Compiled, compile, type Policy } from "./policy.js";
-import { type Server, shared } from "./server.js";
-import { type Journal, journalToWire, type ReplayOptions, replayToWire } from "./journal.js";
-import { known } from "./names.js";
+import { Server, shared } from "./server.js";
+import {
+  type Journal,
+  journalShape,
+  journalToWire,
+  type ReplayOptions,
+  replayToWire,
+} from "./journal.js";
 import type { RunOptions } from "./options.js";
 import { Session, type SessionState } from "./session.js";
+import { checked, checkedObject, type Shapes, text, variables, wrong } from "./shapes.js";
 import { encode, type Value } from "./wire.js";
 
 /** The options of `Sandbox`: a policy, and where its sessions run. */
@@ -26,10 +32,7 @@ export interface SessionOptions {
   journal?: Journal | string;
 }
 
-const SESSION: ReadonlySet<string> = new Set([
-  "inputs",
-  "journal",
-] satisfies readonly (keyof SessionOptions)[]);
+const SESSION: Shapes<SessionOptions> = { inputs: variables, journal: journalShape };
 
 /** A sandbox as a server has it. */
 interface Registration {
@@ -65,7 +68,8 @@ export class Sandbox {
    * session throws.
    */
   constructor(options: SandboxOptions = {}) {
-    const { server, ...policy } = options;
+    const { server, ...policy } = checkedObject(options, "`Sandbox`");
+    if (server != null && !(server instanceof Server)) throw wrong("server", server, "a Server");
     this.#server = server ?? shared;
     this.#compiled = compile(policy);
     this.#policy = encode(this.#compiled.wire, "policy");
@@ -73,15 +77,16 @@ export class Sandbox {
 
   /** Opens a session. */
   async session(options: SessionOptions = {}): Promise<Session> {
+    checked(options, SESSION, "`session`");
     const { inputs, journal } = options;
-    known(options, SESSION, "`session`");
     const args = [encode(inputs, "inputs")];
-    if (journal !== undefined) args.push(journalToWire(journal));
+    if (journal != null) args.push(journalToWire(journal));
     return await this.#open("session", ...args);
   }
 
   /** Opens a session from a file that `Session.save` has written. */
   async restore(file: string): Promise<Session> {
+    text(file, "file");
     return await this.#open("restore", path.resolve(file));
   }
 
@@ -98,6 +103,7 @@ export class Sandbox {
    * reaches nothing of the host, and the journal stays as it is.
    */
   async replay(file: string, options: ReplayOptions = {}): Promise<Session> {
+    text(file, "file");
     return await this.#open("replay", path.resolve(file), replayToWire(options));
   }
 

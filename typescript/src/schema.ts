@@ -76,7 +76,7 @@ export function parameters(schema: JsonSchema | StandardSchema, tool: string): W
 }
 
 /** The JSON schema of a Standard Schema, if its library can say it. */
-function jsonSchemaOf(schema: StandardSchema): JsonSchema | undefined {
+export function jsonSchemaOf(schema: StandardSchema): JsonSchema | undefined {
   const target = "draft-2020-12";
   const standard = schema["~standard"].jsonSchema;
   if (standard) return standard.input({ target });

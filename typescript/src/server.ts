@@ -4,6 +4,7 @@ import process from "node:process";
 
 import { findBinary } from "./binary.js";
 import { Connection } from "./connection.js";
+import { byKey, checked, secret, type Shapes, text, whole } from "./shapes.js";
 
 /** How a server is started. */
 export interface ServerOptions {
@@ -17,6 +18,13 @@ export interface ServerOptions {
   env?: Readonly<Record<string, string>>;
 }
 
+const SERVER: Shapes<ServerOptions> = {
+  binary: text,
+  assets: text,
+  maxSessions: whole(1),
+  env: byKey(secret, "texts"),
+};
+
 /**
  * A server, which is started with its first session, and again with the next one after it has
  * ended. Sandboxes share one if they name no other.
@@ -25,8 +33,9 @@ export class Server implements AsyncDisposable {
   readonly #options: ServerOptions;
   #connection: Connection | undefined;
 
+  /** @throws {ConfigError} an option is unknown, or not what it has to be. */
   constructor(options: ServerOptions = {}) {
-    this.#options = { ...options };
+    this.#options = Object.fromEntries(checked(options, SERVER, "`Server`"));
   }
 
   /** Returns the connection to the process, which is started if there is none. */

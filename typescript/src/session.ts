@@ -9,13 +9,16 @@ import { Files } from "./files.js";
 import { type Journal, journalToWire, type StoppedAt } from "./journal.js";
 import {
   argumentsOf,
+  checkCallbacks,
   hasCallbacks,
+  optionsToWire,
   type OutputCallbacks,
   type RunOptions,
   type StreamOptions,
   tell,
 } from "./options.js";
 import { type Submit, submission } from "./policy.js";
+import { checkedObject, list, text, variables } from "./shapes.js";
 import { Stream } from "./stream.js";
 import { collect, type Tool, type Tools } from "./tools.js";
 import { encode, type Value } from "./wire.js";
@@ -89,8 +92,10 @@ export class Session implements AsyncDisposable {
    * @throws {ServerDiedError} the server has ended, and the session with it.
    */
   async run(code: string, options: RunOptions = {}): Promise<Execution> {
+    text(code, "code");
+    const wire = optionsToWire(options, "run");
     const { listener, check } = this.#listener(options);
-    const args = [code, ...argumentsOf(options, "run", listener !== undefined)];
+    const args = [code, ...argumentsOf(wire, options.inputs, listener !== undefined)];
     const execution = await this.#ran("run", args, listener, options.signal);
     check();
     return execution;
@@ -123,7 +128,8 @@ export class Session implements AsyncDisposable {
     code: string,
     options: StreamOptions = {},
   ): AsyncGenerator<Output | Display | Execution, void, undefined> {
-    const args = [code, ...argumentsOf(options, "stream", true)];
+    text(code, "code");
+    const args = [code, ...argumentsOf(optionsToWire(options, "stream"), options.inputs, true)];
     const stream = new Stream(this.#state.connection);
     const ended = this.#ran("run", args, stream, options.signal);
     ended.then(stream.end, stream.end);
@@ -146,22 +152,25 @@ export class Session implements AsyncDisposable {
    * status. The shell is code of the guest: it starts no process, and works on the guest's files.
    */
   async sh(script: string, options: RunOptions = {}): Promise<Execution> {
-    return await this.run(script, { ...options, syntax: "shell" });
+    return await this.run(script, { ...checkedObject(options, "`sh`"), syntax: "shell" });
   }
 
   /** Returns a variable as plain data; `undefined` if there is none. Works while code waits. */
   async get(name: string): Promise<unknown> {
+    text(name, "name");
     const found = (await this.#ask("get", name)) as unknown[];
     return found.length > 0 ? found[0] : undefined;
   }
 
   /** Sets variables: all of them, or none. */
   async set(values: Readonly<Record<string, Value>>): Promise<void> {
+    variables(values, "values");
     await this.#ask("set", encode(values, "values"));
   }
 
   /** Deletes a variable. Returns whether there was one. */
   async delete(name: string): Promise<boolean> {
+    text(name, "name");
     return (await this.#ask("delete", name)) as boolean;
   }
 
@@ -190,6 +199,7 @@ export class Session implements AsyncDisposable {
 
   /** Loads packages, such as `rich>=13`. Returns those that were not loaded before. */
   async loadPackages(...requirements: string[]): Promise<Package[]> {
+    list(text)(requirements, "requirements");
     return (await this.#ask("load_packages", encode(requirements, "requirements"))) as Package[];
   }
 
@@ -231,6 +241,7 @@ export class Session implements AsyncDisposable {
    * another process. The file has all that the guest has, and only its owner may read it.
    */
   async save(file: string): Promise<void> {
+    text(file, "file");
     await this.#ask("save", path.resolve(file));
   }
 
@@ -254,6 +265,7 @@ export class Session implements AsyncDisposable {
    * of `Sandbox.replay`. Returns what the whole run did; `null` if there is none.
    */
   async goOn(callbacks: OutputCallbacks = {}): Promise<Execution | null> {
+    checkCallbacks(callbacks);
     const { listener, check } = this.#listener(callbacks);
     const args = listener === undefined ? [] : [encode({ stream: true }, "options")];
     const execution = await this.#run("go_on", args, listener, undefined);

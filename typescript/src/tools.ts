@@ -10,6 +10,19 @@ import {
   validated,
   type WireParameter,
 } from "./schema.js";
+import {
+  byKey,
+  callback,
+  flag,
+  object,
+  oneOf,
+  seconds,
+  type Shapes,
+  text,
+  unchecked,
+  whole,
+  wrong,
+} from "./shapes.js";
 
 /** What a tool knows of the call that it serves. */
 export interface CallContext {
@@ -83,37 +96,59 @@ export type Tools =
   | readonly Tool[]
   | Readonly<Record<string, Tool | ((...args: never[]) => unknown)>>;
 
+const TOOL: Shapes<ToolOptions<JsonSchema>> = {
+  name: text,
+  description: text,
+  // arktype's schemas are functions.
+  parameters: (value, place) => {
+    const isSchema = typeof value === "function" || (typeof value === "object" && value !== null);
+    if (!isSchema) throw wrong(place, value, "a schema");
+  },
+  returns: byKey(unchecked, "keywords of JSON Schema"),
+  style: oneOf("plain", "async"),
+  timeout: seconds,
+  maxCalls: whole(),
+  idempotent: flag,
+  execute: callback,
+};
+const TOOL_SHAPE = object(TOOL, ["name", "execute"]);
+
 /**
  * Makes a function callable by guests, which see its parameters, their types and its description.
  * Arguments are checked against the schema. What the function returns crosses as values do; what it
  * throws, the guest gets as an exception with the same text.
  *
- * @throws {ConfigError} the name or the schema is none.
+ * @throws {ConfigError} the name or the schema is none, or an option is not what it has to be.
  */
 export function tool<const Schema extends JsonSchema | StandardSchema = JsonSchema>(
   options: ToolOptions<Schema>,
 ): Tool {
+  TOOL_SHAPE(options, "tool");
   const { name, description, parameters: schema, execute } = options;
   checkName(name);
   const wire: WireTool = { name, doc: description ?? "", parameters: [] };
-  if (schema !== undefined) wire.parameters = parameters(schema, name);
-  if (options.returns !== undefined) wire.returns = options.returns;
+  if (schema != null) wire.parameters = parameters(schema, name);
+  if (options.returns != null) wire.returns = options.returns;
   if (options.style === "async") wire.style = "async";
-  if (options.timeout !== undefined) wire.timeout = options.timeout;
-  if (options.maxCalls !== undefined) wire.max_calls = options.maxCalls;
+  if (options.timeout != null) wire.timeout = options.timeout;
+  if (options.maxCalls != null) wire.max_calls = options.maxCalls;
   if (options.idempotent) wire.idempotent = true;
   // All keywords of a schema that does not say which it has are in one.
   const isOne = wire.parameters[0]?.kind === "var_keyword";
   const call = async (args: Record<string, unknown>, context: CallContext): Promise<unknown> => {
     const given = isOne ? args["arguments"] : args;
     const checked =
-      schema !== undefined && isStandard(schema) ? await validated(schema, given) : given;
+      schema != null && isStandard(schema) ? await validated(schema, given) : given;
     return await execute(checked as OutputOf<Schema>, context);
   };
   return { name, call, wire };
 }
 
-/** Returns tools by name. */
+/**
+ * Returns tools by name.
+ *
+ * @throws {ConfigError} one is none, or two have the same name.
+ */
 export function collect(tools: Tools): Map<string, Tool> {
   const found = new Map<string, Tool>();
   const add = (made: Tool) => {
@@ -121,23 +156,30 @@ export function collect(tools: Tools): Map<string, Tool> {
     found.set(made.name, made);
   };
   if (Array.isArray(tools)) {
-    for (const each of tools as readonly Tool[]) add(checked(each));
+    tools.forEach((each: unknown, at) => add(checked(each, `tools[${at}]`)));
     return found;
   }
+  byKey(unchecked, "functions by name, or an array of tools")(tools, "tools");
   for (const [name, each] of Object.entries(tools)) {
-    if (typeof each === "function") add(ofFunction(name, each as (...args: unknown[]) => unknown));
-    else add({ ...checked(each), name, wire: { ...each.wire, name } });
+    if (typeof each === "function") {
+      add(ofFunction(name, each as (...args: unknown[]) => unknown));
+    } else {
+      const { wire, ...rest } = checked(each, `tools[${JSON.stringify(name)}]`);
+      add({ ...rest, name, wire: { ...wire, name } });
+    }
   }
   return found;
 }
 
-function checked(each: Tool): Tool {
-  if (typeof each === "object" && each !== null && "wire" in each) return each;
-  throw new ConfigError(
-    `a tool is ${typeof each === "function" ? "a function without a name" : String(each)}`,
-    "name it, `tools: { search }`, or describe it, `tools: [tool({ name, execute })]`",
-  );
+function checked(each: unknown, place: string): Tool {
+  if (typeof each === "object" && each !== null && "wire" in each) return each as Tool;
+  if (typeof each === "function") {
+    throw new ConfigError(`\`${place}\` is a function without a name`, NAMED);
+  }
+  throw wrong(place, each, "a function or a tool", NAMED);
 }
+
+const NAMED = "name it, `tools: { search }`, or describe it, `tools: [tool({ name, execute })]`";
 
 function ofFunction(name: string, execute: (...args: unknown[]) => unknown): Tool {
   checkName(name);

@@ -4,40 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { generateText, isStepCount, jsonSchema, tool, type ToolSet } from "ai";
-import { MockLanguageModelV4 } from "ai/test";
 import { z } from "zod";
 
 import { ConfigError, run, Sandbox } from "../src/index.js";
 import { type ApprovalRequest, codeMode, pythonTool } from "../src/adapters/ai-sdk.js";
-
-type Generated = Awaited<ReturnType<MockLanguageModelV4["doGenerate"]>>;
-
-const usage: Generated["usage"] = {
-  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 1, text: 1, reasoning: 0 },
-};
-
-/** A model that calls the tool `python` with one code in each step, and then says "done". */
-function scripted(...codes: string[]): MockLanguageModelV4 {
-  const steps = codes.map((code, at): Generated => ({
-    content: [{
-      type: "tool-call",
-      toolCallId: `call-${at}`,
-      toolName: "python",
-      input: JSON.stringify({ code }),
-    }],
-    finishReason: { unified: "tool-calls", raw: undefined },
-    usage,
-    warnings: [],
-  }));
-  const last: Generated = {
-    content: [{ type: "text", text: "done" }],
-    finishReason: { unified: "stop", raw: undefined },
-    usage,
-    warnings: [],
-  };
-  return new MockLanguageModelV4({ doGenerate: [...steps, last] });
-}
+import { outputsIn, scripted } from "./scripted_model.js";
 
 /** Runs the codes as calls of a model, and returns what the model got for each. */
 async function outputs(python: ToolSet[string], ...codes: string[]) {
@@ -46,15 +17,7 @@ async function outputs(python: ToolSet[string], ...codes: string[]) {
   const stopWhen = isStepCount(codes.length + 1);
   const { text } = await generateText({ model, tools, prompt: "Compute.", stopWhen });
   assert.equal(text, "done");
-  const prompt = model.doGenerateCalls.at(-1)?.prompt ?? [];
-  return prompt.flatMap((message) =>
-    message.role === "tool"
-      ? message.content.map((part) => {
-        assert.equal(part.type, "tool-result");
-        return part.type === "tool-result" ? part.output : undefined;
-      })
-      : []
-  );
+  return outputsIn(model);
 }
 
 /** The same as texts: of what the code printed. */

@@ -1,17 +1,31 @@
-// The adapter for MCP: a real server in this program, its client, and code that calls its tools.
+// The adapter for MCP: a real server in this program, clients of both SDKs, and code that calls its
+// tools.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { InMemoryTransport as InMemoryTransport1 } from "@modelcontextprotocol/sdk/inMemory.js";
+import { Server as Server1 } from "@modelcontextprotocol/sdk/server/index.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { McpServer } from "@modelcontextprotocol/server";
 import { z } from "zod";
 
 import { ConfigError, Sandbox } from "../src/index.js";
-import { mcpTools, type McpToolOptions } from "../src/adapters/mcp.js";
+import { type McpClient, mcpTools, type McpToolOptions } from "../src/adapters/mcp.js";
+
+const INFO = { name: "isolet", version: "1" };
+const SDKS = ["SDK 1", "SDK 2"] as const;
+type Sdk = (typeof SDKS)[number];
+
+/** Has a property shown for the clients of both SDKs. */
+function each(name: string, shows: (sdk: Sdk) => Promise<void>): void {
+  for (const sdk of SDKS) test(`${name}: ${sdk}`, { timeout: 60_000 }, () => shows(sdk));
+}
 
 /** A client of a server whose tools note their calls. */
-async function connected() {
+async function connected(sdk: Sdk) {
   const calls: unknown[] = [];
   const server = new McpServer({ name: "test", version: "1" });
   server.registerTool("get-weather", {
@@ -52,9 +66,9 @@ async function connected() {
     await isCancelled;
     return { content: [] };
   });
-  const client = new Client({ name: "isolet", version: "1" });
+  const client = sdk === "SDK 1" ? new Client1(INFO) : new Client(INFO);
   const [here, there] = InMemoryTransport.createLinkedPair();
-  await Promise.all([server.connect(there), client.connect(here)]);
+  await Promise.all([server.connect(there), client.connect(here as never)]);
   const dispose = async () => {
     cancelled();
     await client.close();
@@ -69,13 +83,13 @@ def refused(f, *args):
     except Exception as error: return f"{type(error).__name__}: {error}"
 `;
 
-async function sessionWith(client: Client, options: McpToolOptions = {}) {
+async function sessionWith(client: McpClient, options: McpToolOptions = {}) {
   const { tools } = await mcpTools(client, options);
   return await new Sandbox({ tools }).session();
 }
 
-test("code calls the tools of a server, and gets their contents", async () => {
-  await using mcp = await connected();
+each("code calls the tools of a server, and gets their contents", async (sdk) => {
+  await using mcp = await connected(sdk);
   await using session = await sessionWith(mcp.client);
   assert.deepEqual(await session.eval("get_weather('Oslo', days=2)"), {
     city: "Oslo",
@@ -88,8 +102,8 @@ test("code calls the tools of a server, and gets their contents", async () => {
   assert.deepEqual(mcp.calls, [["get-weather", "Oslo", 2], ["remove", "a"], ["draw"]]);
 });
 
-test("errors of a tool and wrong arguments are exceptions", async () => {
-  await using mcp = await connected();
+each("errors of a tool and wrong arguments are exceptions", async (sdk) => {
+  await using mcp = await connected(sdk);
   await using session = await sessionWith(mcp.client);
   const said = (code: string) => session.eval(`${CATCHES}${code}`);
   assert.equal(await said("refused(remove, 'missing')"), "RuntimeError: there is no such file");
@@ -98,8 +112,8 @@ test("errors of a tool and wrong arguments are exceptions", async () => {
   assert.deepEqual(mcp.calls, [["remove", "missing"]]);
 });
 
-test("the stubs show the functions as Python, under their prefix", async () => {
-  await using mcp = await connected();
+each("the stubs show the functions as Python, under their prefix", async (sdk) => {
+  await using mcp = await connected(sdk);
   const { stubs, tools } = await mcpTools(mcp.client, { prefix: "web_", only: ["get-weather"] });
   assert.deepEqual(tools.map(({ name }) => name), ["web_get_weather"]);
   assert.equal(
@@ -112,8 +126,8 @@ def web_get_weather(city: str, days: int = 1) -> WebGetWeatherResult:
   );
 });
 
-test("a tool that is not named, or not approved, is not called", async () => {
-  await using mcp = await connected();
+each("a tool that is not named, or not approved, is not called", async (sdk) => {
+  await using mcp = await connected(sdk);
   const asked: unknown[] = [];
   await using session = await sessionWith(mcp.client, {
     only: ["remove"],
@@ -132,8 +146,8 @@ test("a tool that is not named, or not approved, is not called", async () => {
   assert.deepEqual(mcp.calls, [["remove", "old"]]);
 });
 
-test("an approval that comes after the code was stopped calls nothing", async () => {
-  await using mcp = await connected();
+each("an approval that comes after the code was stopped calls nothing", async (sdk) => {
+  await using mcp = await connected(sdk);
   const controller = new AbortController();
   const answers: Promise<boolean>[] = [];
   await using session = await sessionWith(mcp.client, {
@@ -152,13 +166,13 @@ test("an approval that comes after the code was stopped calls nothing", async ()
   assert.deepEqual(mcp.calls, []);
 });
 
-test("a server that has no such tool is refused", async () => {
-  await using mcp = await connected();
+each("a server that has no such tool is refused", async (sdk) => {
+  await using mcp = await connected(sdk);
   await assert.rejects(mcpTools(mcp.client, { only: ["remvoe"] }), ConfigError);
 });
 
-test("the server hears when the code no longer waits", { timeout: 20_000 }, async () => {
-  await using mcp = await connected();
+each("the server hears when the code no longer waits", async (sdk) => {
+  await using mcp = await connected(sdk);
   // Nothing but the signal ends the call before the test's own time is over.
   await using session = await sessionWith(mcp.client, { timeout: 600 });
   const controller = new AbortController();
@@ -167,4 +181,36 @@ test("the server hears when the code no longer waits", { timeout: 20_000 }, asyn
   controller.abort(new Error("enough"));
   await assert.rejects(running, /enough/);
   await mcp.isCancelled;
+});
+
+/** A server of SDK 1 that lists one tool on each of so many pages. */
+async function paged(sdk: Sdk, pages: number) {
+  const server = new Server1(INFO, { capabilities: { tools: {} } });
+  server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+    const at = Number(params?.cursor ?? 0);
+    const tools = [{ name: `tool_${at}`, inputSchema: { type: "object" as const } }];
+    return at + 1 < pages ? { tools, nextCursor: String(at + 1) } : { tools };
+  });
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => ({
+    content: [{ type: "text", text: params.name }],
+  }));
+  const client = sdk === "SDK 1" ? new Client1(INFO) : new Client(INFO);
+  const [here, there] = InMemoryTransport1.createLinkedPair();
+  await Promise.all([server.connect(there), client.connect(here as never)]);
+  const dispose = async () => {
+    await client.close();
+    await server.close();
+  };
+  return { client, [Symbol.asyncDispose]: dispose };
+}
+
+each("tools of all pages of a server of SDK 1 are functions", async (sdk) => {
+  await using mcp = await paged(sdk, 3);
+  await using session = await sessionWith(mcp.client);
+  assert.equal(await session.eval("tool_0() + tool_1() + tool_2()"), "tool_0tool_1tool_2");
+});
+
+each("a server whose pages never end is refused", async (sdk) => {
+  await using mcp = await paged(sdk, Infinity);
+  await assert.rejects(mcpTools(mcp.client), /64/);
 });

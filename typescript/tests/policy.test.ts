@@ -1,6 +1,8 @@
 // Policies: what they allow, what they refuse, and what is told of.
 
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
 import * as isolet from "../src/index.js";
@@ -45,6 +47,56 @@ test("the guest sees what it was given, and is told of what it was not", async (
   assert.deepEqual([event?.session, event?.["allowed"]], [session.id, false]);
   const long = await session.run("print('x' * 5000)");
   assert.ok(long.stdout.length < 1200 && (long.truncated?.stdoutBytes ?? 0) > 4000);
+});
+
+test("a secret is sent to its hosts, and the guest does not see it", async (context) => {
+  const seen: [string | undefined, string][] = [];
+  const server = createServer((request, response) => {
+    request.setEncoding("utf8");
+    let body = "";
+    request.on("data", (piece: string) => (body += piece));
+    request.on("end", () => {
+      seen.push([request.headers.authorization, body]);
+      response.end(`${String(request.headers.authorization)} ${body}`);
+    });
+  });
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const hosts = [`http://127.0.0.1:${String(port)}`];
+  const sandbox = new isolet.Sandbox({
+    allowNet: [`127.0.0.1:${String(port)}`],
+    secrets: {
+      KEY: { value: "sk-canary-key", hosts },
+      FORM: { value: "sk-canary-form", hosts, inBodies: true },
+    },
+  });
+  await using session = await sandbox.session();
+  const answer = await session.eval(
+    `import os, urllib.request as u
+key, form = os.environ["KEY"], os.environ["FORM"]
+r = u.Request(url, f"k={key}&f={form}".encode(), {"Authorization": "Bearer " + key})
+u.urlopen(r).read().decode()`,
+    { inputs: { url: `${hosts[0] ?? ""}/` } },
+  );
+  const [authorization, body] = seen[0] ?? [];
+  assert.equal(authorization, "Bearer sk-canary-key");
+  assert.match(body ?? "", /^k=ISOLET_SECRET_KEY_\w+&f=sk-canary-form$/);
+  assert.match(String(answer), /^Bearer ISOLET_SECRET_KEY_\w+ k=ISOLET_SECRET_KEY_/);
+  assert.doesNotMatch(String(answer), /canary/);
+});
+
+test("a secret that cannot be kept is refused by its name, without its value", async () => {
+  const of = (secret: unknown) => new isolet.Sandbox({ secrets: { KEY: secret as isolet.Secret } });
+  const hosts = ["a.example"];
+  await assert.rejects(of({ value: "canary", hosts }).session(), (error: Error) => {
+    assert.match(error.message, /the secret `KEY` has 6 bytes, it needs 8 to 4096/);
+    return error instanceof isolet.ConfigError && !error.message.includes("canary");
+  });
+  assert.throws(() => of({ value: "canary-canary", host: "a" }), /`secrets\["KEY"\]` has no key `host`/);
 });
 
 test("a deterministic session has its chance and its clock from the seed", async () => {

@@ -28,11 +28,20 @@ create-missing = false
 [output.html]
 no-section-label = true
 git-repository-url = "REPOSITORY"
+additional-css = ["tables.css"]
 
 [output.html.search]
 boost-title = 3
 heading-split-level = 3
 "#;
+
+/// Gives wide tables, of which the reference has many, the room that there is.
+const TABLES: &str = "\
+:root { --content-max-width: 1100px; }
+.content main table { margin-inline: 0; font-size: 0.85em; }
+.content main table thead th { text-align: start; }
+.content main table :is(td, th) { padding: 3px 10px; }
+";
 
 pub(crate) fn run() -> Result<ExitCode> {
     let program = mdbook()?;
@@ -73,6 +82,7 @@ fn write_sources(dir: &Path, repository: &str) -> Result<()> {
         write(&dir.join("src").join(picture), &bytes)?;
     }
     write(&dir.join("src/SUMMARY.md"), summary(&index))?;
+    write(&dir.join("tables.css"), TABLES)?;
     write(&dir.join("book.toml"), SETTINGS.replace("REPOSITORY", repository))
 }
 

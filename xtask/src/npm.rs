@@ -3,27 +3,28 @@
 
 use std::env::consts;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use isolet_pyodide_assets::Digest;
 use serde_json::{Map, Value, json};
 
+use crate::dist::{self, Build};
 use crate::platform::Platform;
-use crate::{assets, dist, licenses, manifest, process, test, wheel};
+use crate::{assets, licenses, manifest, process, test, wheel};
 
 /// The platforms that have a package.
 const PLATFORMS: [&str; 1] = ["linux-x64"];
 
 /// Makes the packages in `target/npm`.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(build: Build) -> Result<PathBuf> {
     let platform = Platform::of(consts::OS, consts::ARCH);
     let name = platform.name();
     ensure!(PLATFORMS.contains(&name.as_str()), "there is no package for {name}");
     licenses::check()?;
-    let built = dist::program()?;
-    assets::prepare(&built)?;
+    let command = dist::program(build)?;
+    assets::prepare(&command)?;
     test::build_typescript()?;
     let path = process::root().join("Cargo.toml");
     let cargo = fs::read_to_string(&path).context("cannot read `Cargo.toml`")?;
@@ -36,7 +37,7 @@ pub(crate) fn run() -> Result<()> {
     let content = dir.join("content").join(&name);
     let bin = content.join("bin");
     make(&bin)?;
-    dist::copy(&built, &bin.join("isolet").with_extension(consts::EXE_EXTENSION))?;
+    dist::copy(&command, &bin.join("isolet").with_extension(consts::EXE_EXTENSION))?;
     wheel::stage(&content.join("share/isolet/assets"))?;
     dist::copy_files(&content)?;
     write(&content.join("package.json"), &of_platform(&platform, version))?;
@@ -53,7 +54,8 @@ pub(crate) fn run() -> Result<()> {
     let own = fs::read_to_string(source.join("package.json"));
     let own = own.context("cannot read `typescript/package.json`")?;
     write(&content.join("package.json"), &published(&own, version)?)?;
-    pack(&content, &dir)
+    pack(&content, &dir)?;
+    Ok(dir)
 }
 
 /// Returns the manifest of the package with the command for a platform.

@@ -1,5 +1,7 @@
 //! What JavaScript calls the platforms that isolet is built for.
 
+use std::env::consts;
+
 /// A system and a processor, by the names that Node.js has.
 pub(crate) struct Platform {
     pub(crate) system: &'static str,
@@ -31,6 +33,17 @@ impl Platform {
     pub(crate) fn suffix(&self) -> &'static str {
         if self.system == "win32" { ".exe" } else { "" }
     }
+}
+
+/// Returns Rust's name of the platform that this program runs on, for which it builds.
+pub(crate) fn triple() -> String {
+    let system = match consts::OS {
+        "macos" => "apple-darwin",
+        "windows" => "pc-windows-msvc",
+        _ if cfg!(target_env = "musl") => "unknown-linux-musl",
+        _ => "unknown-linux-gnu",
+    };
+    format!("{}-{system}", consts::ARCH)
 }
 
 #[cfg(test)]

@@ -52,9 +52,10 @@ impl Profile {
 }
 
 /// The crates of the command, which tests build without optimisation.
-const OF_THE_COMMAND: [&str; 7] = [
+const OF_THE_COMMAND: [&str; 8] = [
     "isolet",
     "isolet-cli",
+    "isolet-jupyter",
     "isolet-mcp",
     "isolet-pyodide-assets",
     "isolet-serve",

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::process;
 
@@ -21,6 +21,25 @@ pub(crate) fn environment(home: &Path, list: &Path) -> Result<()> {
     process::check(&mut sync)
 }
 
+/// Makes an environment with these packages, unless there is one. Returns its Python.
+pub(crate) fn with_packages(home: &Path, packages: &[&str]) -> Result<PathBuf> {
+    let python = home.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
+    let (list, wanted) = (home.join("packages"), packages.join("\n"));
+    if std::fs::read_to_string(&list).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    let uv = program()?;
+    let mut venv = Command::new(&uv);
+    venv.args(["venv", "--quiet", "--clear", "--no-project", "--python", "python3"]).arg(home);
+    process::check(&mut venv)?;
+    let mut install = Command::new(&uv);
+    process::check(
+        install.args(["pip", "install", "--quiet", "--python"]).arg(home).args(packages),
+    )?;
+    std::fs::write(&list, wanted).with_context(|| format!("cannot write `{}`", list.display()))?;
+    Ok(python)
+}
+
 /// Installs a wheel alone into an environment, over another build of the same version.
 pub(crate) fn install(home: &Path, wheel: &Path) -> Result<()> {
     let mut install = Command::new(program()?);
@@ -30,7 +49,7 @@ pub(crate) fn install(home: &Path, wheel: &Path) -> Result<()> {
 }
 
 /// Installs uv with pip into `target/uv`, once.
-fn program() -> Result<PathBuf> {
+pub(crate) fn program() -> Result<PathBuf> {
     let dir = process::target_dir()?.join("uv");
     let program = dir.join(if cfg!(windows) { "Scripts/uv.exe" } else { "bin/uv" });
     if !is_version(&program) {

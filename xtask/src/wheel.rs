@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::dist::{self, Build};
 use crate::process::{self, Profile};
-use crate::{assets, dist, licenses, setup};
+use crate::{assets, glibc, licenses, release, setup};
 
 /// The version of maturin, which builds the wheel.
 const MATURIN: &str = "1.16.0";
@@ -21,7 +22,7 @@ const ASSETS: &str = "python/isolet.data/data/share/isolet/assets";
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Purpose {
     /// To be published: its command has no symbols, and reports its commit.
-    Publishing,
+    Publishing(Build),
     /// To be tested: its command is the one that tests use anyway.
     Tests,
 }
@@ -30,7 +31,7 @@ pub(crate) enum Purpose {
 pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
     licenses::check()?;
     match purpose {
-        Purpose::Publishing => assets::prepare(&dist::program()?)?,
+        Purpose::Publishing(build) => assets::prepare(&dist::program(build)?)?,
         Purpose::Tests => setup::run()?,
     }
     let maturin = maturin()?;
@@ -44,11 +45,18 @@ pub(crate) fn run(purpose: Purpose) -> Result<PathBuf> {
     let mut build = Command::new(maturin);
     build.args(["build", "--quiet", "--out"]).arg(&wheels);
     match purpose {
-        Purpose::Publishing => {
-            dist::with_commit(process::optimized(build.args(["--strip", "true"])))
-        }
+        Purpose::Publishing(how) => dist::as_published(build.args(["--strip", "true"]), how)?,
         Purpose::Tests => build.args(["--profile", Profile::FastBuild.name(), "--strip", "false"]),
     };
+    if matches!(purpose, Purpose::Publishing(_)) {
+        let bill = process::target_dir()?.join("bills/isolet.cdx.json");
+        release::write_bill(&bill, &dist::version()?)?;
+        build.arg("--sbom-include").arg(bill);
+        if let Some(platform) = glibc::wheel_platform() {
+            build.args(["--compatibility", &platform]);
+        }
+        build.arg("--").args(glibc::link_args()?);
+    }
     // Cargo's own settings are looked for from here on.
     process::as_by_hand(build.current_dir(root.join("python")));
     process::check(&mut build)?;

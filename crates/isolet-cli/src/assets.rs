@@ -1,12 +1,13 @@
 //! `isolet assets`: fetches, checks and prepares the interpreter's files. All other subcommands
 //! fetch missing files before the first start.
 
-use crate::kit::engine::{fetch_options, fetch_progress};
+use crate::kit::engine::{authorities, fetch_progress};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use isolet::internals::fetch_options;
 use isolet::{Engine, find_assets};
 use isolet_pyodide_assets::{fetch, verify};
 
@@ -34,7 +35,7 @@ pub(crate) fn assets(command: &AssetsCommand, assets: Option<&Path>) -> Result<E
     match command {
         AssetsCommand::Fetch { ca_file } => {
             let mut progress = fetch_progress();
-            let report = fetch(&dir, &fetch_options(ca_file)?, &mut *progress)?;
+            let report = fetch(&dir, &fetch_options(authorities(ca_file)?), &mut *progress)?;
             prepare(&dir)?;
             let mut stderr = io::stderr();
             match report.fetched() {

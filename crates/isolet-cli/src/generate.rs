@@ -1,5 +1,6 @@
 //! `isolet completions` and `isolet man`: generated from the command's own definition.
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,7 +37,7 @@ pub(crate) fn completions(args: &CompletionsArgs, mut command: Command) -> Resul
     print(&String::from_utf8(script).context("the script is not UTF-8")?)
 }
 
-/// Prints a page of the manual, or writes all pages.
+/// Prints a page of the manual, or writes all pages. A terminal gets the text of the page.
 pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<ExitCode> {
     command.build();
     if let Some(dir) = &args.dir {
@@ -50,6 +51,12 @@ pub(crate) fn man(args: &ManArgs, mut command: Command) -> Result<ExitCode> {
             bail!("`{}` has no subcommand `{name}`", page.get_bin_name().unwrap_or(NAME));
         };
         page = found;
+    }
+    if io::stdout().is_terminal() {
+        // Nobody reads the source of a page.
+        let name = [&["man".to_owned()], &*args.path].concat().join(" ");
+        let note = format!("\nnote: `{NAME} {name} | man -l -` shows this as a manual page\n");
+        return print(&(page.clone().render_long_help().to_string() + &note));
     }
     print(&String::from_utf8(render(page)?).context("the page is not UTF-8")?)
 }

@@ -7,6 +7,8 @@ mod deno_shim;
 mod doctor;
 mod dspy;
 mod generate;
+#[cfg(feature = "jupyter")]
+mod jupyter;
 mod kit;
 mod mcp;
 mod monty;
@@ -25,10 +27,13 @@ mod version;
 mod words_tests;
 
 use std::ffi::OsString;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use isolet_support::json;
 
@@ -39,62 +44,82 @@ use crate::show::print::print;
 use crate::show::{exit, report};
 
 /// Run untrusted Python: CPython on WebAssembly in a V8 isolate, with every permission denied by
-/// default.
+/// default
 #[derive(Parser)]
 #[command(name = "isolet", version, long_version = version::long(), max_term_width = 100)]
+#[command(override_usage = USAGE, after_help = AFTER_HELP)]
 struct Cli {
-    /// Directory of the Pyodide assets [default: `$ISOLET_ASSETS`, or `share/isolet/assets` beside
-    /// the program's directory, or the checkout that isolet was built in, or the user's cache
-    /// directory]
+    /// Directory of the Pyodide assets, for every command
+    ///
+    /// The default is `$ISOLET_ASSETS`, or `share/isolet/assets` beside the program's directory, or
+    /// the checkout that isolet was built in, or the user's cache directory.
     #[arg(long, global = true, value_name = "DIR")]
     assets: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
 
+/// The name of the option that every subcommand has.
+const ASSETS: &str = "assets";
+
+/// The forms of the command line.
+const USAGE: &str = "isolet [OPTIONS] FILE [ARGS]...     as `isolet run` does
+       isolet [OPTIONS] -c CODE | -m MODULE [ARGS]...
+       isolet [OPTIONS]                    a prompt, at a terminal
+       isolet COMMAND";
+
+const AFTER_HELP: &str = "Without a command, the options are those of `isolet run`.";
+
+/// In the order of the list in the help: first what people use, last what programs start.
 #[derive(Subcommand)]
 enum Command {
     /// Run a script, notebook, module or directory
     Run(Box<run::RunArgs>),
-    /// Go on with a run that `run --record` has recorded, after its process has ended
-    Resume(Box<resume::ResumeArgs>),
-    /// Look back at a run that `run --record` has recorded
-    Replay(Box<replay::ReplayArgs>),
     /// Start an interactive prompt
     Repl(repl::ReplArgs),
     /// Start an interactive shell
     Sh(repl::ReplArgs),
+    /// Serve Python to an MCP client, such as an assistant or an editor
+    Mcp(Box<mcp::McpArgs>),
+    /// Serve sandboxes and sessions to a program, or over HTTP to many clients
+    Serve(serve::ServeArgs),
+    /// Run notebooks' cells: install and run the kernel of Jupyter
+    #[cfg(feature = "jupyter")]
+    #[command(subcommand)]
+    Jupyter(jupyter::JupyterCommand),
     /// Run or check an Agent Skill
     #[command(subcommand)]
     Skill(skill::SkillCommand),
-    /// Fetch or verify the Pyodide assets
-    #[command(subcommand)]
-    Assets(assets::AssetsCommand),
+    /// Go on with a run that `run --record` has recorded, after its process has ended
+    Resume(Box<resume::ResumeArgs>),
+    /// Look back at a run that `run --record` has recorded
+    Replay(Box<replay::ReplayArgs>),
     /// Fetch packages into a directory, for machines without a network
     #[command(subcommand)]
     Packages(packages::PackagesCommand),
     /// List or remove isolet's files in the user's cache directory
     #[command(subcommand)]
     Cache(cache::CacheCommand),
+    /// Fetch or verify the Pyodide assets
+    #[command(subcommand)]
+    Assets(assets::AssetsCommand),
     /// Print the installed versions and the isolation layers in force
     Doctor(doctor::DoctorArgs),
-    /// Serve sandboxes and sessions to a program, or over HTTP to many clients
-    Serve(serve::ServeArgs),
-    /// Serve Python to an MCP client, such as an assistant or an editor
-    Mcp(Box<mcp::McpArgs>),
-    /// Serve DSPy as its interpreter: `PythonInterpreter(deno_command=["isolet", "dspy"])`
-    Dspy(dspy::DspyArgs),
-    /// Serve Monty's clients as their worker: `MONTY_BIN=$(which isolet)`
-    #[command(visible_alias = "subprocess")]
-    Monty(monty::MontyArgs),
+    /// Print the version, and those of V8, Pyodide and Python
+    Version,
     /// Print a shell's completion script
     Completions(generate::CompletionsArgs),
-    /// Print a manual page, or write all of them
+    /// Show a manual page, or write all of them
     Man(generate::ManArgs),
     /// Print the licences of V8, Pyodide, CPython and isolet's other components
     Licenses,
+    /// For DSPy, as its interpreter: `PythonInterpreter(deno_command=["isolet", "dspy"])`
+    Dspy(dspy::DspyArgs),
+    /// For Monty's clients, as their worker: `MONTY_BIN=$(which isolet)`
+    #[command(alias = "subprocess")]
+    Monty(monty::MontyArgs),
     /// Replace `deno` for DSPy, as isolet does when it is called by the name `deno`
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, hide = true)]
     DenoShim {
         /// The arguments of `deno`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -104,6 +129,15 @@ enum Command {
 
 /// Generated by `cargo xtask licenses`.
 const NOTICES: &str = include_str!("../THIRD-PARTY.txt");
+
+/// The definition of the command line. Every subcommand has `--assets`, which only the help of
+/// isolet itself shows.
+fn definition() -> clap::Command {
+    let command = Cli::command();
+    let assets = command.get_arguments().find(|argument| argument.get_id() == ASSETS).cloned();
+    let hidden = assets.map(|argument| argument.hide(true));
+    command.mut_subcommands(|subcommand| subcommand.args(hidden.clone()))
+}
 
 fn main() -> ExitCode {
     isolet::init();
@@ -119,10 +153,12 @@ fn command() -> ExitCode {
         let result = deno_shim::deno_shim(arguments, None);
         return result.unwrap_or_else(|error| exit::report(&error));
     }
+    let is_at_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let words: Vec<OsString> = std::env::args_os().collect();
+    let words = words::name_subcommand(words, &mut definition(), is_at_terminal);
     let cli = match parse(words.clone()) {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() && words::ask_for_json(&words, Cli::command()) => {
+        Err(error) if error.use_stderr() && words::ask_for_json(&words, definition()) => {
             // If standard output is closed, the error cannot be reported.
             let _ = json::print(&report::usage(&error));
             return ExitCode::from(exit::FAILED);
@@ -143,21 +179,24 @@ fn command() -> ExitCode {
         _ => signals::end_as_first_process(),
     }
     let result = match cli.command {
-        Command::Run(args) => run::run(*args, assets, Cli::command()),
+        Command::Run(args) => run::run(*args, assets, definition()),
         Command::Resume(args) => resume::resume(*args, assets),
         Command::Replay(args) => replay::replay(*args, assets),
         Command::Repl(args) => repl::repl(&args, assets, Language::Python),
         Command::Sh(args) => repl::repl(&args, assets, Language::Shell),
-        Command::Skill(command) => skill::skill(command, assets, Cli::command()),
+        Command::Skill(command) => skill::skill(command, assets, definition()),
         Command::Assets(command) => assets::assets(&command, assets),
         Command::Packages(command) => packages::packages(&command, assets),
         Command::Cache(command) => cache::cache(&command),
         Command::Doctor(args) => doctor::doctor(&args, assets),
-        Command::Completions(args) => generate::completions(&args, Cli::command()),
+        Command::Completions(args) => generate::completions(&args, definition()),
+        Command::Version => print(&version::version()),
         Command::Licenses => print(NOTICES),
-        Command::Man(args) => generate::man(&args, Cli::command()),
+        Command::Man(args) => generate::man(&args, definition()),
         Command::Serve(args) => serve::serve(&args, assets),
-        Command::Mcp(args) => mcp::mcp(*args, assets, Cli::command()),
+        Command::Mcp(args) => mcp::mcp(*args, assets, definition()),
+        #[cfg(feature = "jupyter")]
+        Command::Jupyter(command) => jupyter::jupyter(command, assets, definition()),
         Command::Dspy(args) => dspy::dspy(args, assets),
         Command::Monty(args) => monty::monty(&args, assets),
         Command::DenoShim { arguments } => deno_shim::deno_shim(arguments, assets),
@@ -167,8 +206,30 @@ fn command() -> ExitCode {
 
 /// Parses the command line. An invalid one is an error, and so is `--help`.
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
+    let mut command = definition();
     let words = words::end_options(words, &mut command);
-    let mut matches = command.try_get_matches_from(words)?;
-    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::command()))
+    let mut matches = command.try_get_matches_from(words).map_err(explained)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition()))
+}
+
+/// Makes an error about the command line say what helps.
+fn explained(mut error: clap::Error) -> clap::Error {
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => {
+            let is_first = std::env::args_os().nth(1).is_some_and(|first| first == **word);
+            if is_first {
+                let similar = words::similar_subcommand(word, &definition());
+                let file = StyledStr::from(format!("there is no file '{word}' either"));
+                if let Some(similar) = similar {
+                    let similar = ContextValue::Strings(vec![similar]);
+                    error.insert(ContextKind::SuggestedSubcommand, similar);
+                }
+                error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![file]));
+            }
+        }
+        // `-- --option` would make a program's argument of it.
+        (ErrorKind::UnknownArgument, _) => _ = error.remove(ContextKind::Suggested),
+        _ => {}
+    }
+    error
 }

@@ -145,8 +145,8 @@ pub(crate) fn packages(command: &PackagesCommand, assets: Option<&Path>) -> Resu
 fn prepare(args: &PrepareArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let Some(bundle) = find_packages(args.bundle.as_deref())? else {
         bail!(
-            "no packages are installed: `pip install isolet-science` installs some, and `--bundle` \
-             names a directory of others"
+            "no packages are installed: `isolet-science` has some (docs/guides/install.md), and \
+             `--bundle` names a directory of others"
         );
     };
     let mut made = Vec::new();

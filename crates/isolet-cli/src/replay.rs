@@ -15,6 +15,7 @@ use crate::args::policy::PolicyArgs;
 use crate::args::value_parsers;
 use crate::kit::interrupts::Interrupts;
 use crate::kit::output::{self, Shown};
+use crate::kit::refusals::Refusals;
 use crate::repl::{self, Language};
 use crate::show::outcome::show_outcome;
 use crate::show::terminal;
@@ -78,7 +79,7 @@ impl FromStr for Until {
 }
 
 pub(crate) fn replay(mut args: ReplayArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    args.policy.is_recorded = true;
+    args.policy.has_no_terminal = true;
     let permissions = &args.policy.permissions;
     let packages = permissions.packages("")?;
     let (sandbox, _) = args.policy.sandbox(assets, args.json, &packages)?;
@@ -107,7 +108,8 @@ pub(crate) fn replay(mut args: ReplayArgs, assets: Option<&Path>) -> Result<Exit
     }
     let mut files = permissions.host_files(&mut session)?;
     let lost = |_: &mut _| bail!("the session was lost; replay the journal again");
-    let (status, _) = repl::converse(session, Language::Python, &shown, &mut files, lost)?;
+    let (status, _) =
+        repl::converse(session, Language::Python, &shown, &mut files, &Refusals::default(), lost)?;
     Ok(status)
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct ResumeArgs {
 }
 
 pub(crate) fn resume(mut args: ResumeArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    args.policy.is_recorded = true;
+    args.policy.has_no_terminal = true;
     let permissions = &args.policy.permissions;
     let packages = permissions.packages("")?;
     let (sandbox, _) = args.policy.sandbox(assets, args.json, &packages)?;

@@ -27,21 +27,25 @@ use isolet_support::json;
 
 #[derive(clap::Args)]
 pub(crate) struct RunArgs {
-    /// Script, notebook (.ipynb), script of the shell (.sh), or directory or zip file with a
-    /// `__main__.py`; `-` reads a script from standard input
+    /// Script, notebook or directory; `-` reads a script from standard input
+    ///
+    /// A notebook ends in .ipynb, a script of the shell in .sh. A directory or zip file needs a
+    /// `__main__.py`.
     pub(crate) file: Option<String>,
-    /// Arguments of the script (sys.argv[1:]), dashes included. Put isolet's options before the
-    /// script or the code
+    /// Arguments of the script, dashes included: isolet's own options come first
     pub(crate) args: Vec<String>,
     /// Run this code instead of a file
     #[arg(short = 'c', value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) code: Option<String>,
-    /// Run this module instead of a file, as `python -m` does: from the standard library, a
-    /// package, or the current directory if the guest can see it
+    /// Run this module instead of a file, as `python -m` does
+    ///
+    /// It is from the standard library, a package, or the current directory if the guest can see
+    /// it.
     #[arg(short = 'm', value_name = "MODULE", allow_hyphen_values = true, conflicts_with = "code")]
     pub(crate) module: Option<String>,
-    /// Run this script of the shell instead of a file, as `bash -c` does; the arguments are `$1`
-    /// and so on
+    /// Run this script of the shell instead of a file, as `bash -c` does
+    ///
+    /// The arguments are `$1` and so on.
     #[arg(
         short = 's',
         value_name = "SCRIPT",
@@ -49,33 +53,40 @@ pub(crate) struct RunArgs {
         conflicts_with_all = ["code", "module"]
     )]
     pub(crate) shell: Option<String>,
-    /// Print one line of JSON instead of the output: the result of the run, or why there is none
+    /// Print the result as one line of JSON
+    ///
+    /// It is there instead of the output: the result of the run, or why there is none.
     #[arg(long)]
     pub(crate) json: bool,
     /// Pass output to a terminal unfiltered, escape sequences included
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) raw: bool,
-    /// Write what the run displays to files in this directory: pictures, tables, charts
+    /// Write the pictures, tables and charts that the run displays to files
     #[arg(long, value_name = "DIR")]
     pub(crate) show_dir: Option<PathBuf>,
-    /// Write the notebook with the outputs of its cells to this file, instead of showing them. May
-    /// also come directly after the notebook
+    /// Write the notebook with the outputs of its cells to this file
+    ///
+    /// They are not shown then. This option may also come directly after the notebook.
     #[arg(long, value_name = "NOTEBOOK")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the files that the run makes to this directory: those of the guest's home under their
-    /// names, others under their whole paths
+    /// Write the files that the run makes to this directory
+    ///
+    /// Those of the guest's home have their names there, others their whole paths.
     #[arg(long, value_name = "DIR")]
     pub(crate) files_dir: Option<PathBuf>,
-    /// Save the session to this file when the run has ended, for `--from`
+    /// Save the session to this file after the run, for `--from`
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// Go on in the session that `--save` has saved to this file. It has the permissions, limits
-    /// and packages of this command's options
+    /// Go on in the session that `--save` has saved to this file
+    ///
+    /// It has the permissions, limits and packages of this command's options.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
-    /// Record the session to this file, which must not exist: if the process ends, `isolet resume`
-    /// goes on with it, and `isolet replay` looks back at it
-    #[arg(long, value_name = "FILE")]
+    /// Record the session to this file, for `isolet resume` and `isolet replay`
+    ///
+    /// The file must not exist. If the process ends, `isolet resume` goes on with the run, and
+    /// `isolet replay` looks back at it.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) policy: PolicyArgs,
@@ -119,7 +130,7 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;
     let output_files = args.files_dir.as_deref().map(OutputFiles::open).transpose()?;
-    args.policy.is_recorded = args.record.is_some();
+    args.policy.has_no_terminal = args.record.is_some();
     let (sandbox, packages) = args.policy.sandbox(assets, args.json, &packages)?;
     let permissions = &args.policy.permissions;
     let mut session = match (&args.from, &args.record) {
@@ -140,7 +151,8 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
     let mut files = progress.during(&progress::of_packages(&packages), || {
         permissions.prepare(&mut session, &packages)
     })?;
-    let (cell, hints) = program.prepare(&mut session)?;
+    let (cell, mut hints) = program.prepare(&mut session)?;
+    hints.refusals = permissions.refusals.clone();
     if let Some(mut notebook) = notebook {
         let session = &mut session;
         let mut runner = Runner {
@@ -178,7 +190,10 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
             .and_then(|()| keep(output_files.as_ref(), &mut session, &[&execution], permissions))
             .and_then(|()| save_to(save, &mut session));
         let (report, status) = match &written {
-            Ok(()) => (report::RunReport::new(&execution), exit::status(&execution)),
+            Ok(()) => {
+                let report = report::RunReport::new(&execution);
+                (report.hinted(hints.hint(&execution)), exit::status(&execution))
+            }
             Err(error) => (report::failure(error, Some(&execution)), exit::failure(error)),
         };
         json::write_line(io::stdout().lock(), &report)

@@ -3,18 +3,20 @@
 //! `docs/reference/http-api.md`.
 
 use crate::kit::engine::{find_packages, open_engine};
+use crate::kit::environment::environment;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use isolet::{Engine, EngineBuilder, SetImages};
-use isolet_serve::http::{self, NODE_WORKER_NICENESS, NodeOptions};
+use isolet_serve::http::{self, NODE_WORKER_NICENESS, NodeOptions, RequestLogFormat};
 use isolet_serve::{Wire, stdio};
 use isolet_service::core::Engines;
 use isolet_support::socket::Address;
 
 use crate::args::isolation::IsolationArgs;
 use crate::kit::heap;
+use crate::kit::person;
 use crate::show::progress;
 
 /// The maximum number of sessions over a pipe.
@@ -43,11 +45,18 @@ pub(crate) struct ServeArgs {
     /// is started again [default: there are none]
     #[arg(long, value_name = "DIR", requires = "listen")]
     journals: Option<PathBuf>,
+    /// Write a line on standard error for each request, and for the node's start and end: as
+    /// text, as JSON, or none [default: text if standard error is a terminal, else off]
+    #[arg(long, value_name = "FORMAT", value_enum, requires = "listen")]
+    log: Option<LogFormat>,
+    /// Serve no console for browsers at `/`
+    #[arg(long, requires = "listen")]
+    no_console: bool,
     /// End when the process that has started it ends
     #[arg(long, requires = "listen")]
     die_with_parent: bool,
-    /// Maximum number of open sessions; one more fails [default: 10000 with `--stdio`,
-    /// 1000 with `--listen`]
+    /// Maximum number of open sessions; one more fails [default: 10000 with `--stdio`; with
+    /// `--listen` one for each 10 MiB of memory, at most 2500]
     #[arg(long, value_name = "COUNT")]
     max_sessions: Option<usize>,
     /// Let sessions import packages of the bundle in a directory, or of `none` [default:
@@ -64,6 +73,24 @@ enum Encoding {
     #[default]
     Json,
     Marshal,
+}
+
+/// How requests are logged.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+    Off,
+}
+
+impl From<LogFormat> for RequestLogFormat {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+            LogFormat::Off => Self::Off,
+        }
+    }
 }
 
 impl From<Encoding> for Wire {
@@ -86,15 +113,23 @@ impl ServeArgs {
 pub(crate) fn serve(args: &ServeArgs, assets: Option<&Path>) -> Result<ExitCode> {
     let Some(address) = &args.listen else {
         let max_sessions = args.max_sessions.unwrap_or(MAX_SESSIONS);
+        person::tell(
+            "its own protocol, docs/reference/protocol.md,",
+            "A program starts it, such as the Python package; `isolet serve --listen ADDRESS:PORT` \
+             serves HTTP.",
+        )?;
         match stdio::serve(args.wire.into(), || engines(args, assets, max_sessions, Ok))? {}
     };
     heap::give_back_large_blocks();
     let options = NodeOptions {
         address: address.clone(),
         config: args.config.clone(),
+        environment: environment(),
         name: args.name.clone(),
         journals: args.journals.clone(),
         max_sessions: args.max_sessions,
+        log: args.log.map(RequestLogFormat::from),
+        console: !args.no_console,
         dies_with_parent: args.die_with_parent,
     };
     http::serve(&options, |most, runtime| {

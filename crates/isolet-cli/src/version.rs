@@ -7,6 +7,11 @@ use std::sync::LazyLock;
 /// checkout. A build by cargo alone does not ask git and depends only on the sources.
 const COMMIT: Option<&str> = option_env!("ISOLET_COMMIT");
 
+/// Returns the text that `isolet --version` and `isolet version` print.
+pub(crate) fn version() -> String {
+    format!("isolet {}\n", long())
+}
+
 /// Returns the text after the program's name.
 pub(crate) fn long() -> &'static str {
     static LONG: LazyLock<String> = LazyLock::new(|| {

@@ -60,7 +60,7 @@ mod tests;
 mod tool;
 mod upstream;
 
-pub use config::{Client, Config, Environment, Origin, Secret, ServerConfig, Skipped};
+pub use config::{Client, Config, Environment, Origin, Secret, ServerConfig, Skipped, System};
 pub use hub::audit::{CallOutcome, CallRecord};
 pub use hub::policy::{Approver, Ask, DecidedBy, Decision, DecisionFuture, Rule, Verdict};
 pub use hub::{Hub, HubBuilder, Server, ServerReport, ToolInfo};

@@ -5,7 +5,7 @@
 //!
 //! ```no_run
 //! use isolet::{Engine, Isolation};
-//! use isolet_serve::Engines;
+//! use isolet_serve::{Engines, Environment};
 //! use isolet_serve::http::{self, NODE_WORKER_NICENESS, NodeOptions};
 //!
 //! # fn main() -> anyhow::Result<()> {
@@ -14,8 +14,11 @@
 //!     journals: None,
 //!     address: "127.0.0.1:8400".parse().map_err(anyhow::Error::msg)?,
 //!     config: Some("node.toml".into()),
+//!     environment: Environment::default(),
 //!     name: "node".to_owned(),
 //!     max_sessions: None,
+//!     log: None,
+//!     console: true,
 //!     dies_with_parent: false,
 //! };
 //! http::serve(&options, |max_sessions, runtime| {
@@ -33,9 +36,14 @@ mod ending;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(target_os = "linux")]
+mod parent;
+#[cfg(not(target_os = "linux"))]
+#[path = "parent_portable.rs"]
 mod parent;
 mod wire;
 
 pub use isolet_service::core::Engines;
 pub use isolet_support::socket::Address;
+pub use isolet_support::template::Environment;
 pub use wire::Wire;

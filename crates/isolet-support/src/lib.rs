@@ -14,13 +14,20 @@
 pub mod audit_line;
 pub mod frames;
 pub mod http_server;
+pub mod inert;
 pub mod journal;
 pub mod json;
 pub mod json_rpc;
 pub mod json_text;
+pub mod mime_bundle;
 pub mod quoted;
 pub mod secret;
-pub mod size;
+/// Sizes as people read them.
+pub mod size {
+    pub use isolet::internals::shown_bytes;
+}
 pub mod skills;
 pub mod socket;
+pub mod template;
 pub mod text;
+pub mod yaml;

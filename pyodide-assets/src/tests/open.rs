@@ -37,7 +37,8 @@ fn flipped_bit_in_any_file_is_found() {
             error.to_string(),
             format!(
                 "asset `{path}` has the wrong sha256 (expected {expected}, got {got}); \
-                 `isolet assets fetch` replaces it"
+                 `isolet --assets {dir} assets fetch` replaces it",
+                dir = dir.display()
             )
         );
         let report = verify_locked(&fake_lock(), &dir);
@@ -58,14 +59,22 @@ fn other_size_and_absence_are_told_apart() {
         Assets::open_locked(&fake_lock(), &dir).unwrap_err().to_string(),
         format!(
             "asset `{path}` has the wrong size (expected 5000 bytes, got 5); \
-             `isolet assets fetch` replaces it"
+             `isolet --assets {dir} assets fetch` replaces it",
+            dir = dir.display()
         )
     );
     fs::remove_file(dir.join(MJS)).unwrap();
     assert_eq!(
         Assets::open_locked(&fake_lock(), &dir).unwrap_err().to_string(),
-        format!("asset `{path}` is missing; `isolet assets fetch` replaces it")
+        format!(
+            "asset `{path}` is missing; `isolet --assets {dir} assets fetch` fetches it",
+            dir = dir.display()
+        )
     );
+    let spaced = dir.join("it's here");
+    let error = Assets::open_locked(&fake_lock(), &spaced).unwrap_err().to_string();
+    let quoted = spaced.display().to_string().replace('\'', r"'\''");
+    assert!(error.contains(&format!("`isolet --assets '{quoted}' assets fetch`")), "{error}");
     fs::create_dir(dir.join(MJS)).unwrap();
     assert_eq!(
         Assets::open_locked(&fake_lock(), &dir).unwrap_err().to_string(),

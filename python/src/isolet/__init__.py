@@ -24,7 +24,7 @@ Where to look, by `help(isolet.NAME)`:
 
     run             one code in a fresh session
     resume, replay  a recorded run that goes on after the end of its process, or is looked back at
-    Sandbox         a policy: Policy has its keywords, Limits and Mount belong to them
+    Sandbox         a policy: Policy has its keywords, Limits, Mount and Secret belong to them
     Session         an interpreter: run, eval, stream, variables, files, interrupt, reset
     Execution       what a run did. A run never raises for that; raise_for_error() does
     tool, Submit    functions of this program that the code can call
@@ -84,7 +84,7 @@ from .execution import (
 )
 from .journal import Journal
 from .options import OutputCallbacks, RunOptions, StreamOptions
-from .policy import AuditEvent, Limits, Mount, Policy
+from .policy import AuditEvent, Limits, Mount, Policy, Secret
 from .session import Files, Session
 from .streams import Runs, Stream
 from .tools import Submit, Tool, call_id, tool
@@ -123,6 +123,7 @@ __all__ = [
     "RunOptions",
     "Runs",
     "Sandbox",
+    "Secret",
     "Server",
     "ServerDiedError",
     "Session",

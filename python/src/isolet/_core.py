@@ -98,7 +98,7 @@ class Core:
     ) -> None:
         """Sends a run, once one whose stream was dropped has ended."""
         self._end_dropped(guard)
-        if not code.isascii():
+        if type(code) is not str or not code.isascii():
             text(code, "code")
         arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
         self.link.start(run, "run", code, *arguments)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ._calls import Call, Tools
 from ._connection import HELLO, Connection, audit_event, fatal
 from ._interrupts import SIGNAL_SECONDS
+from ._patience import Patience
 from ._wire import SLICE, Message, encode
 from .errors import BusyError, IsoletError, ProtocolError
 
@@ -95,6 +96,7 @@ class Link(Connection):
         self._reading = threading.Lock()
         self._arrival = select.poll()
         self._arrival.register(self.process.stdout, select.POLLIN)
+        self._patience = Patience()
         # The thread that has locked it.
         self._reader_thread = 0
         self._last = HELLO
@@ -303,15 +305,18 @@ class Link(Connection):
     def _read(self, guard: Guard | None) -> None:
         """Reads once, and passes on what was read."""
         messages = self._messages
+        is_alone = not self._parked
         try:
             if not messages:
                 if guard is None:
+                    self._patience.wait(self._arrival.poll, None, is_alone=is_alone)
                     goes_on = self._reader.fill()
                 else:
                     guard.arm()
                     try:
-                        while not self._arrival.poll(_SIGNAL_MILLISECONDS):
-                            pass
+                        self._patience.wait(
+                            self._arrival.poll, _SIGNAL_MILLISECONDS, is_alone=is_alone
+                        )
                         goes_on = self._reader.fill()
                     finally:
                         guard.armed = False

@@ -13,6 +13,7 @@ from . import _session
 from ._handle import Handle
 from ._http import Node, body, checked, error_of, events, read, refusal, waits
 from ._json import decode
+from ._keywords import shows
 from ._node_files import Files
 from ._remote_calls import Calls, counts
 from ._values import text, to_plain, variables
@@ -25,7 +26,16 @@ from .errors import (
     TransferError,
 )
 from .execution import Display, Execution, Output, Variable, display_from_wire
-from .options import Inputs, RunOptions, StreamOptions, has_callbacks, of_run, of_stream, tell
+from .options import (
+    DEFAULTS,
+    Inputs,
+    RunOptions,
+    StreamOptions,
+    has_callbacks,
+    of_run,
+    of_stream,
+    tell,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -75,6 +85,10 @@ class Session(Handle):
         self._waiting: set[int] = set()
         self.last_run = None
 
+    def __repr__(self) -> str:
+        return f"<isolet.node.Session {self.id!r} on {self.address}>"
+
+    @shows(RunOptions, **DEFAULTS)
     def run(self, code: str, **options: Unpack[RunOptions]) -> Execution:
         """Runs code, and returns what it did: as `isolet.Session.run`, in its turn on the node.
 
@@ -104,6 +118,7 @@ class Session(Handle):
             raise Interrupted from None
         raise AssertionError("the last event is the execution")
 
+    @shows(RunOptions, **DEFAULTS)
     def sh(self, script: str, **options: Unpack[RunOptions]) -> Execution:
         """Runs a script in the session's shell, and returns what it did: as `isolet.Session.sh`.
 
@@ -117,6 +132,7 @@ class Session(Handle):
         options["syntax"] = "shell"
         return self.run(script, **options)
 
+    @shows(RunOptions, **DEFAULTS)
     def eval(self, code: str, **options: Unpack[RunOptions]) -> Any:
         """Runs code and returns its value, or raises why there is none.
 
@@ -134,6 +150,7 @@ class Session(Handle):
             raise TransferError(execution.value_error)
         return execution.value
 
+    @shows(StreamOptions, **DEFAULTS)
     def stream(
         self, code: str, **options: Unpack[StreamOptions]
     ) -> Generator[Output | Display | Execution, None, None]:

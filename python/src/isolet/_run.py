@@ -6,25 +6,25 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from . import _session
+from ._keywords import shows
 from ._sandbox import Sandbox
 from ._server import Server
 from .execution import Display, Execution
 from .journal import Journal, StrPath
-from .options import Inputs, OutputCallbacks
+from .options import DEFAULTS, FreshRun, OutputCallbacks, RunOptions, split
 from .policy import Policy
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+@shows(RunOptions, Policy, **DEFAULTS)
 def run(
     code: str,
     *,
-    inputs: Inputs | None = None,
-    timeout: float | None = None,
     journal: Journal | StrPath | None = None,
     server: Server | None = None,
-    **policy: Unpack[Policy],
+    **options: Unpack[FreshRun],
 ) -> Execution:
     """Runs code in a fresh session, which ends with it.
 
@@ -33,13 +33,11 @@ def run(
 
     Args:
         code: Python. The value of its last expression is the result's `value`.
-        inputs: variables by name. They cross as plain data.
-        timeout: the most seconds that the run may take, at most the limit `run_time`.
         journal: the file that the run is recorded to, which must not exist. If this process ends,
             `resume` goes on with it in another one.
         server: the server; one for the whole program by default.
-        **policy: what the code may do, as for `Sandbox`; see `Policy`. Without one: nothing but
-            compute, for 30 seconds and in 1 GiB of memory.
+        **options: the keywords of `isolet.RunOptions`, and of `isolet.Policy` for what the code may
+            do. Without one of these: nothing but compute, for 30 seconds and in 1 GiB of memory:
 
     Returns:
         What the code did. It tells of exceptions and timeouts too: `raise_for_error` raises them.
@@ -50,14 +48,16 @@ def run(
         IsoletError: the host failed.
         Interrupted: Ctrl-C was pressed.
     """
+    run, policy = split(options, "run")
     if server is None and not policy:
-        return _bare.run(code, inputs=inputs, timeout=timeout, journal=journal)
+        return _bare.run(code, journal=journal, **run)
     # Nothing runs after it.
     policy.setdefault("checkpoint", False)
     with Sandbox(server=server, **policy) as sandbox:
-        return sandbox.run(code, inputs=inputs, timeout=timeout, journal=journal)
+        return sandbox.run(code, journal=journal, **run)
 
 
+@shows(Policy)
 def resume(
     journal: Journal | StrPath,
     *,
@@ -101,6 +101,7 @@ def resume(
     return execution
 
 
+@shows(Policy)
 def replay(
     path: StrPath,
     *,

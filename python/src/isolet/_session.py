@@ -9,6 +9,7 @@ import re
 from collections.abc import Generator, Iterable, Mapping
 from typing import Any
 
+from ._shapes import wrong
 from ._values import text, to_plain, variables
 from .errors import (
     ConfigError,
@@ -231,4 +232,8 @@ def host_path(path: str | os.PathLike[str]) -> str:
 
 def requirements(names: Iterable[str]) -> list[str]:
     """Returns the arguments of `load_packages`."""
-    return to_plain(list(names), "requirements")
+    found: list[Any] = list(names)
+    for name in found:
+        if not isinstance(name, str):
+            raise wrong("requirements", name, "a string", "`load_packages('numpy', 'pandas')`")
+    return to_plain(found, "requirements")

@@ -21,6 +21,10 @@ class SessionBase(Handle):
         """Use `Sandbox.session`."""
         self._core = core
 
+    def __repr__(self) -> str:
+        state = "alive" if self._core.is_alive else "ended"
+        return f"<isolet.Session {self._core.number}, {state}>"
+
     def __getitem__(self, name: str) -> Any:
         found = self._core.ask("get", text(name, "name"))
         if not found:

@@ -12,6 +12,7 @@ from datetime import date, datetime, time
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from . import _shapes
 from .errors import TransferError
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def to_plain(value: Any, where: str) -> Any:
 
 def variables(values: Mapping[str, Any], where: str = "inputs") -> dict[str, Any]:
     """Returns variables as plain data, by name."""
+    _shapes.variables(where, values)
     plain: dict[str, Any] = {}
     for name, value in values.items():
         if type(name) is not str:
@@ -87,8 +89,10 @@ def text(value: str, what: str) -> str:
     """Returns a text that is an argument itself, such as code.
 
     Raises:
+        ConfigError: it is no text.
         TransferError: it has lone surrogates.
     """
+    _shapes.text(what, value)
     if not value.isascii():
         to_plain(value, what)
     return value

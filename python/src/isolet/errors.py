@@ -86,8 +86,8 @@ class ProtocolError(IsoletError):
 class GuestError(Exception):
     """The guest's code failed. Only `raise_for_error` and `eval` raise it.
 
-    Its text is the last line of the guest's traceback, or why isolet ended the run. From Python
-    3.11 on, the traceback of the guest is a note.
+    Its text is the last line of the guest's traceback, or why isolet ended the run, with
+    `Execution.hint`. From Python 3.11 on, the traceback of the guest is a note.
 
     Args:
         execution: what the code did.
@@ -104,7 +104,8 @@ class GuestError(Exception):
             self.add_note(inert(error.traceback.rstrip("\n")))
 
     def __str__(self) -> str:
-        return inert(self.execution.failure or self.execution.status)
+        failure, hint = self.execution.failure or self.execution.status, self.execution.hint
+        return inert(f"{failure} (hint: {hint})" if hint else failure)
 
 
 class GuestTimeoutError(GuestError, TimeoutError):

@@ -253,6 +253,11 @@ class Execution:
         return self.reason or f"the run exited with status {self.exit_code}"
 
     @property
+    def hint(self) -> str | None:
+        """What helps, if a module was missing that a package has; `None` if nothing is known to."""
+        return self._fields.get("hint")
+
+    @property
     def locals(self) -> dict[str, str]:
         """The names that the run bound, each with the `repr` of its value.
 

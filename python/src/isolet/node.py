@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from ._http import Node, body, checked, refusal, waits
 from ._json import decode
+from ._keywords import shows
 from ._node_files import Files
 from ._node_session import AGAIN, Session, job_of
 from ._values import text, variables
@@ -58,6 +59,7 @@ class Client:
     def __reduce__(self) -> tuple[Any, ...]:
         return _client, ([node.address for node in self._nodes], self._key, self._spread)
 
+    @shows(Policy)
     def session(
         self,
         *,
@@ -138,6 +140,7 @@ class Client:
             if not waits(deadline):
                 raise failed or StartError("there is no node", "start one, or wait")
 
+    @shows(Policy)
     def run(
         self,
         code: str,
@@ -166,6 +169,7 @@ class Client:
         job["policy"] = Compiled(policy).wire
         return Execution(decode(self._anywhere("/v1/run", job, wait, is_repeatable=False)[1]))
 
+    @shows(Policy)
     def start_run(
         self,
         code: str,

@@ -27,6 +27,7 @@ from openenv.core.env_server.types import CodeExecResult
 
 from ._find import find_binary
 from ._losses import keep, loss
+from ._node_lines import address_in
 from ._sandbox import Sandbox
 from .errors import ConfigError, TransferError
 from .tools import Tool
@@ -292,8 +293,8 @@ class NodeProvider(RuntimeProvider):
         assert node.stderr is not None
         said: list[str] = []
         for line in node.stderr:
-            if " listening at " in line:
-                address = line.split(" listening at ")[1].strip()
+            address = address_in(line)
+            if address is not None:
                 # What it says later must not fill the pipe.
                 threading.Thread(target=node.stderr.read, daemon=True).start()
                 self._base_url = f"{address}/openenv/{self._environment}"

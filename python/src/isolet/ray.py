@@ -39,6 +39,7 @@ from ray.exceptions import (
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ._find import find_binary
+from ._node_lines import address_in
 from .errors import ConfigError, ServerDiedError, StartError
 from .node import Client
 
@@ -327,8 +328,8 @@ class _Keeper:
         said: list[str] = []
         for line in self._lines():
             said.append(line)
-            if " listening at " in line:
-                address = line.split(" listening at ")[1].strip()
+            address = address_in(line)
+            if address is not None:
                 self._node = Node(name, address, ray_node_id)
                 threading.Thread(target=self._watch, name="isolet", daemon=True).start()
                 return

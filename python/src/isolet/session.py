@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from . import _session
 from ._core import Core, contents
+from ._keywords import shows
 from ._session_base import SessionBase
 from ._values import text, to_plain, variables
 from .errors import TransferError
 from .execution import Execution, FileEntry, Package, StoppedAt, Variable
 from .journal import Journal, StrPath
-from .options import Inputs, OutputCallbacks, RunOptions, StreamOptions, of_stream
+from .options import DEFAULTS, Inputs, OutputCallbacks, RunOptions, StreamOptions, of_stream
 from .policy import submit_to_wire
 from .streams import Stream
 from .tools import Submit, Tool, collect
@@ -29,6 +30,7 @@ class Session(SessionBase):
     It runs one code at a time. If it is dropped without `close`, it is closed some time later.
     """
 
+    @shows(RunOptions, **DEFAULTS)
     def run(
         self,
         code: str,
@@ -49,10 +51,7 @@ class Session(SessionBase):
                 At most as long as the limit `source`.
             journal: the file that the session is recorded to from here on, as by `record`. One that
                 it is recorded to already is gone on with.
-            **options: what `help(isolet.RunOptions)` describes: `inputs`, `timeout`, `stdin`,
-                `argv`, `name`, `working_directory`, `program`, `keep_variables`, `allow_return`,
-                `syntax`, `table_data`, `chart_pictures`, and the callbacks `on_stdout`,
-                `on_stderr` and `on_display`.
+            **options: the keywords of `isolet.RunOptions`:
 
         Raises:
             TransferError: an input cannot cross.
@@ -67,6 +66,7 @@ class Session(SessionBase):
         """
         return self._core.run(code, options, _journal(journal))
 
+    @shows(RunOptions, **DEFAULTS)
     def eval(
         self,
         code: str,
@@ -93,6 +93,7 @@ class Session(SessionBase):
             raise TransferError(execution.value_error)
         return execution.value
 
+    @shows(StreamOptions, **DEFAULTS)
     def stream(
         self,
         code: str,
@@ -120,6 +121,7 @@ class Session(SessionBase):
         inputs, wire = options.get("inputs"), of_stream(options)
         return Stream(self._core, code, inputs, wire, _journal(journal))
 
+    @shows(RunOptions, **DEFAULTS)
     def sh(
         self,
         script: str,
@@ -330,6 +332,7 @@ class Session(SessionBase):
         """Records the session no longer. Its journal can still be resumed, from here."""
         self._core.end_recording()
 
+    @shows(OutputCallbacks)
     def go_on(self, **callbacks: Unpack[OutputCallbacks]) -> Execution | None:
         """Goes on with the last run of the journal that `Sandbox.resume` has opened: again as far
         as it is recorded, and from there on as it goes. Until then the session does nothing else.
@@ -341,7 +344,7 @@ class Session(SessionBase):
         `CallInterrupted`.
 
         Args:
-            **callbacks: `on_stdout`, `on_stderr` and `on_display`, as `RunOptions` describes them.
+            **callbacks: what to call:
 
         Returns:
             What the whole run did, with all of its output; `None` if there is no run to go on with.

@@ -51,6 +51,10 @@ class Stream:
         )
         self._finalizer.atexit = False
 
+    def __repr__(self) -> str:
+        state = "ended" if self._is_over else "running"
+        return f"<isolet.Stream of session {self._core.number}, {state}>"
+
     def __iter__(self) -> Self:
         return self
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import inspect
+import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal, cast, overload
@@ -56,6 +59,8 @@ class Tool:
     idempotent: bool
     """Whether a call that was under way when a process ended is made again when its session goes
     on; otherwise the guest gets the exception `CallInterrupted`."""
+    is_named: bool
+    """Whether the name was chosen, and is not just that of the function."""
     is_coroutine: bool
     """Whether the host's function is a coroutine function."""
 
@@ -75,6 +80,7 @@ class Tool:
         self.function = function
         """The function itself."""
         self.name = _name(function) if name is None else name
+        self.is_named = name is not None or (isinstance(function, Tool) and function.is_named)
         if not self.name.isidentifier():
             raise ConfigError(
                 f"a tool cannot have the name {self.name!r}", "give it a name: `tool(f, name='f')`"
@@ -196,6 +202,9 @@ def tool(
     allows everything. What the function returns crosses as values do; what it raises, the guest
     gets as an exception with the same text.
 
+    A tool takes the place of a built-in function with its name, in all of the guest's code. If the
+    name was not chosen, as in `tools=[len]`, that is a `UserWarning`.
+
     The function runs on the host with all rights of the program. It has to treat its arguments as
     untrusted.
 
@@ -302,7 +311,23 @@ def collect(tools: Iterable[Any] | Mapping[str, Any]) -> dict[str, Tool]:
         if each.name in found:
             raise ConfigError(f"two tools have the name `{each.name}`", "`tool(f, name=...)`")
         found[each.name] = each
+        if not (each.is_named or isinstance(tools, Mapping)) and hasattr(builtins, each.name):
+            _warn_of(each.name)
     return found
+
+
+def _warn_of(name: str) -> None:
+    """Warns of a tool that nobody wants in the place of what is built in, such as `len`."""
+    frame, level = inspect.currentframe(), 1
+    package = os.path.dirname(__file__)
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(
+        f"the tool `{name}` takes the place of Python's own `{name}` in the code: each call of it "
+        f"crosses to the host, with plain data only; `tool({name}, name=...)` gives it another "
+        "name, or this one without a warning",
+        stacklevel=level,
+    )
 
 
 def _renamed(name: str, function: Any) -> Tool:

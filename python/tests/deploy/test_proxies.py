@@ -167,14 +167,41 @@ def test_a_session_is_found_by_path_and_header_and_a_name_by_its_hash(client, fl
     assert [new for old, new in zip(places, moved, strict=True) if old != "n1"] == [
         old for old in places if old != "n1"
     ]
-    for path in (f"/sandboxes/n1-{FORGED}", f"/v2/sandboxes/n1-{FORGED}/connect"):
+    for path in (
+        f"/sandboxes/n1-{FORGED}",
+        f"/v2/sandboxes/n1-{FORGED}/connect",
+        f"/v1/sandboxes/n1-{FORGED}/pause",
+        f"/opensandbox/n1-{FORGED}/code",
+    ):
         assert client.ask("POST", path).status == 502
         assert client.ask("POST", path.replace("n1", "n2")).status != 502
 
 
+def test_a_sandbox_is_found_by_its_name_and_all_files_of_librechat_on_one_node(client):
+    for name in NAMES:
+        host = f"49999-{name}-{FORGED}.sandboxes.example"
+        # A node without keys refuses hosts that are not its own.
+        assert client.ask("POST", "/v1/sessions", Host=host).status == 403
+        unlisted = client.ask("POST", "/v1/sessions", Host=host.replace(name, "n9"))
+        assert (unlisted.status, unlisted.code) == (502, "node_down")
+        # The header says more than the name, as it does to a node.
+        header = {"E2b-Sandbox-Id": f"n9-{FORGED}", "Host": host}
+        assert client.ask("POST", "/v1/sessions", **header).status == 502
+        sandbox = client.ask("POST", "/v1/sandboxes", {}).json()["id"]
+        ran = client.ask("POST", f"/opensandbox/{sandbox}/code", {"code": "6 * 7"})
+        assert (ran.status, '"text":"42"' in ran.body.decode()) == (200, True)
+    code = {"lang": "py", "code": "open('a.txt', 'a').write('x')"}
+    first = client.ask("POST", "/librechat/exec", code).json()
+    for _ in range(2 * len(NAMES)):
+        client.ask("POST", "/librechat/exec", {**code, "session_id": first["session_id"]})
+    seen = {**code, "code": "print(len(open('a.txt').read()))", "session_id": first["session_id"]}
+    assert client.ask("POST", "/librechat/exec", seen).json()["stdout"] == f"{1 + 2 * len(NAMES)}\n"
+
+
 @pytest.mark.parametrize("name", ["n4", "localhost", "127-0-0-1", "n", "n1-n2", "owners", "any"])
 def test_a_name_that_is_not_listed_reaches_nothing(client, name):
-    for path in ("/v1/sessions", "/sandboxes", "/v2/sandboxes"):
+    paths = ("/v1/sessions", "/sandboxes", "/v2/sandboxes", "/v1/sandboxes", "/opensandbox")
+    for path in paths:
         answer = client.ask("GET", f"{path}/{name}-{FORGED}/more")
         assert (answer.status, answer.code) == (502, "node_down")
     answer = client.ask("POST", "/v1/sessions", **{"E2b-Sandbox-Id": f"{name}-{FORGED}"})
@@ -189,6 +216,7 @@ def test_what_is_no_id_is_refused_by_a_node(client):
 
 def test_what_is_of_one_node_is_not_to_be_had(client):
     lists = ("/v1/sessions", "/v1/snapshots", "/sandboxes", "/v2/sandboxes?limit=9", "/snapshots")
+    lists += ("/v1/sandboxes",)
     for path in ("/metrics", "/metrics?all=1", "/v1/node", "/v1/admin/drain", *lists):
         answer = client.ask("GET", path)
         assert (answer.status, answer.code) == (404, "no_route")

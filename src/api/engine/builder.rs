@@ -122,7 +122,10 @@ impl EngineBuilder {
 
     /// Sets the directory of the assets.
     ///
-    /// Default: the directory that [`find_assets`](crate::find_assets) finds.
+    /// Default: the directory that [`find_assets`](crate::find_assets) finds. If files are missing
+    /// in that one, and the variable `ISOLET_ASSETS` does not name it, [`build`](Self::build)
+    /// fetches them with the feature `fetch`, as the command does: by npm or over HTTPS, from the
+    /// source in the variable `ISOLET_ASSETS_URL` if it is set. Each has to have its sha256.
     pub fn assets(mut self, dir: impl Into<PathBuf>) -> Self {
         self.assets = Some(dir.into());
         self
@@ -363,9 +366,9 @@ impl EngineBuilder {
     }
 
     /// Calls a function with sentences for the person who runs the program, while the engine is
-    /// built: the image cannot be stored, so that every start makes it again, or another process
-    /// that makes it does not come to an end. Default: they are not told;
-    /// [`Engine::image_notice`] has the first one.
+    /// built: Pyodide's files are fetched, the image cannot be stored, so that every start makes it
+    /// again, or another process that makes it does not come to an end. Default: they are not told;
+    /// [`Engine::image_notice`] has the second one.
     pub fn on_notice(mut self, tell: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_notice = OnNotice(Some(Arc::new(tell)));
         self
@@ -375,9 +378,9 @@ impl EngineBuilder {
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Assets`](crate::ErrorKind::Assets) if a file that is needed is missing or
-    ///   differs from the expected one, with its path and both digests; or if other users could
-    ///   have written the image.
+    /// * [`ErrorKind::Assets`](crate::ErrorKind::Assets) if a file that is needed is missing and
+    ///   cannot be fetched, or differs from the expected one, with its path and both digests; or if
+    ///   other users could have written the image.
     /// * [`ErrorKind::Packages`](crate::ErrorKind::Packages) if a package cannot be resolved or
     ///   fetched.
     /// * [`ErrorKind::Start`](crate::ErrorKind::Start) if there is no image and none can be made: a

@@ -44,7 +44,8 @@ pub use builder::{EngineBuilder, SetImages};
 ///
 /// Expensive to make, cheap to clone. Making an engine reads and verifies the image that sessions
 /// start from. If these assets have no image yet, it reads and verifies the assets and builds one.
-/// That takes several seconds and happens once.
+/// That takes several seconds and happens once. So does fetching the assets, 13 MiB, if there are
+/// none: see [`EngineBuilder::assets`].
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -97,7 +98,35 @@ impl Engine {
         EngineBuilder::default()
     }
 
+    #[cfg(feature = "fetch")]
     fn open(options: EngineBuilder) -> Result<Self, Error> {
+        use isolet_pyodide_assets::{Authorities, Silent};
+
+        use crate::api::assets::find_assets;
+        use crate::support::asset_fetch::{fetch_missing, is_for_a_missing_file};
+        use crate::support::cache_dir::is_named;
+
+        if is_named(options.assets.as_deref()) {
+            return Self::open_fetched(options);
+        }
+        let dir = find_assets(None)?;
+        match Self::open_fetched(options.clone()) {
+            Err(error) if is_for_a_missing_file(&error, &dir) => {
+                let tell = |text: &str| options.on_notice.tell(text);
+                fetch_missing(&dir, Authorities::default(), &mut Silent, &tell)?;
+                Self::open_fetched(options)
+            }
+            result => result,
+        }
+    }
+
+    #[cfg(not(feature = "fetch"))]
+    fn open(options: EngineBuilder) -> Result<Self, Error> {
+        Self::open_fetched(options)
+    }
+
+    /// Opens an engine whose assets are there.
+    fn open_fetched(options: EngineBuilder) -> Result<Self, Error> {
         match Self::open_or(options, image::open)? {
             Ok(engine) => Ok(engine),
             Err(location) => {

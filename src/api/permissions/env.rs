@@ -1,16 +1,22 @@
 //! The guest's environment: named variables, copied at the time that they are allowed.
 
 use crate::data::error::{Error, ErrorKind};
+use crate::net::rules::Secrets;
 
 /// The home directory that every guest has.
 const HOME: (&str, &str) = ("HOME", "/home/user");
 
-/// Returns the environment that a guest starts with: `HOME` and the allowed variables.
+/// Returns the environment that a guest starts with: `HOME`, the allowed variables, and those of
+/// secrets with their placeholders.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Config`] if a name is empty or contains `=`, or a name or value contains NUL.
-pub(crate) fn environment(allowed: &[(String, String)]) -> Result<Vec<(String, String)>, Error> {
+/// [`ErrorKind::Config`] if a name is empty or contains `=`, a name or value contains NUL, or a
+/// variable is that of a secret.
+pub(crate) fn environment(
+    allowed: &[(String, String)],
+    secrets: &Secrets,
+) -> Result<Vec<(String, String)>, Error> {
     let mut environment = vec![(HOME.0.to_owned(), HOME.1.to_owned())];
     for (name, value) in allowed {
         check_name(name)?;
@@ -18,8 +24,17 @@ pub(crate) fn environment(allowed: &[(String, String)]) -> Result<Vec<(String, S
             let message = format!("the value of environment variable `{name}` holds a NUL");
             return Err(Error::new(ErrorKind::Config, message));
         }
+        if secrets.variables().any(|(secret, _)| secret == name) {
+            let message = format!(
+                "the environment variable `{name}` is to have a value and to be a secret, which \
+                 the guest must not see; leave one of them out"
+            );
+            return Err(Error::new(ErrorKind::Config, message));
+        }
         environment.push((name.clone(), value.clone()));
     }
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    environment.extend(secrets.variables().map(owned));
     Ok(environment)
 }
 

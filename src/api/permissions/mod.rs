@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::data::error::{Error, ErrorKind};
 use crate::fs::{Mount, MountTable};
-use crate::net::rules::NetPolicy;
+use crate::net::rules::{NetPolicy, Secret};
 use crate::packages::{DownloadSink, PackageDownload, PackagePolicy};
 use crate::support::patience::GivenUp;
 
@@ -154,6 +154,31 @@ impl Permissions {
     /// [`ErrorKind::Config`] if the origin or the header is invalid.
     pub fn inject_header(mut self, origin: &str, name: &str, value: &str) -> Result<Self, Error> {
         self.net.inject_header(origin, name, value).map_err(config)?;
+        Ok(self)
+    }
+
+    /// Gives the guest a secret to use, which it does not see: its environment variable `name` has
+    /// a placeholder, and the host puts the secret in its place in requests to the secret's hosts.
+    ///
+    /// The placeholder begins with `ISOLET_SECRET_`. The host fills it in where it is whole: in the
+    /// value of a header, also within the base64 of `Authorization: Basic`; in the path and the
+    /// query of a URL; with [`Secret::in_bodies`], in bodies. Other requests have the placeholder.
+    /// Where a response of any host repeats a secret, in one of the usual encodings, the guest gets
+    /// the placeholder. A guest cannot sign with a secret, as the keys of AWS need it. It does not
+    /// allow requests to the hosts.
+    ///
+    /// While there are secrets, responses have no `Content-Length`, are decoded from gzip and
+    /// deflate by the host, and fail if they have another encoding; the named hosts get no `Range`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if:
+    /// * the name is not 1 to 64 letters, digits and `_`, or is that of another secret;
+    /// * the secret has less than 8 or more than 4,096 bytes or has control characters, or all
+    ///   secrets together have more than 16 KiB;
+    /// * it is for no host, for more than 32, or one is no valid rule.
+    pub fn secret(mut self, name: &str, secret: Secret) -> Result<Self, Error> {
+        self.net.add_secret(name, secret).map_err(config)?;
         Ok(self)
     }
 

@@ -253,7 +253,12 @@ impl IsolationReport {
     /// Makes the report of [`Isolation::Thread`]: no layer is in force.
     #[must_use]
     pub fn thread() -> Self {
-        let missing = || LayerState::Missing("the session is a thread of its host".to_owned());
+        let reason = if cfg!(target_os = "linux") {
+            "the session is a thread of its host"
+        } else {
+            "the session is a thread of its host; isolation `process` exists on Linux only"
+        };
+        let missing = || LayerState::Missing(reason.to_owned());
         let layers = Layer::ALL.iter().map(|layer| (*layer, missing())).collect();
         Self { isolation: Isolation::Thread, layers }
     }

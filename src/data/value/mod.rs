@@ -9,6 +9,7 @@ mod de;
 mod display;
 mod fault;
 pub(crate) mod marshal;
+pub mod plain;
 mod ser;
 #[cfg(test)]
 mod tests;

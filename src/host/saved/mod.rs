@@ -6,10 +6,10 @@ mod state;
 
 use std::sync::{Arc, Mutex};
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 pub(crate) use self::file::STATE_BYTES;
 pub(crate) use self::file::{SavedFile, SavedWriter};
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 pub(crate) use self::state::{MAX_NAME_BYTES, MAX_PACKAGES};
 pub(crate) use self::state::{SavedPackage, SavedState};
 use crate::fs::SavedLimits;

@@ -4,7 +4,10 @@
 
 use std::ops::Range;
 
-const PAGE: usize = 4096;
+/// The boundaries at which parts and runs begin: those of the pages of every kernel for this
+/// processor, so that an image goes on serving when a machine boots another one, or a container
+/// with it moves. On 64-bit Arm, pages of 4, 16 and 64 KiB are in use.
+const PAGE: usize = if cfg!(target_arch = "x86_64") { 4 << 10 } else { 64 << 10 };
 
 /// The number of parts in front of the memory's pages.
 pub(crate) const PARTS: usize = 12;
@@ -40,7 +43,7 @@ pub(crate) enum Part {
 
 /// Gaps of zero pages up to this size, in bytes, are stored: each run is mapped separately, which
 /// has a cost too.
-const SHORT_GAP: usize = 8 * PAGE;
+const SHORT_GAP: usize = if PAGE > 32 << 10 { PAGE } else { 32 << 10 };
 
 /// The offsets of an image's contents.
 pub(crate) struct Layout {

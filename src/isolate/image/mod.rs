@@ -474,7 +474,8 @@ impl Image {
 mod tests {
     use super::*;
 
-    const PAGE: usize = 4096;
+    /// A page of WebAssembly's, which is a whole number of any system's.
+    const PAGE: usize = 64 << 10;
 
     fn memory() -> SavedMemory {
         let mut memory = vec![0; 4 * PAGE];

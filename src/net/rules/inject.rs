@@ -22,6 +22,23 @@ impl Origin {
         let host = Host::from_url(&url.host()?)?;
         Some(Self { scheme: url.scheme().to_owned(), host, port: url.port_or_known_default()? })
     }
+
+    pub(super) fn is_https(&self) -> bool {
+        self.scheme == "https"
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns `true` if the port is the usual one of the scheme.
+    pub(super) fn has_usual_port(&self) -> bool {
+        self.port == if self.is_https() { 443 } else { 80 }
+    }
 }
 
 impl fmt::Debug for Origin {

@@ -9,6 +9,7 @@ mod host;
 mod inject;
 mod ports;
 mod rule;
+mod secret;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,8 @@ pub(crate) use self::inject::{Origin, is_framing};
 pub(crate) use self::ports::is_bad as is_bad_port;
 use self::rule::Rule;
 pub(crate) use self::rule::RuleError;
+pub use self::secret::Secret;
+pub(crate) use self::secret::{OriginSecrets, Secrets, TooLong};
 
 /// A parsed policy. By default it denies everything.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +37,7 @@ pub(crate) struct NetPolicy {
     strict_ports: bool,
     answers: BTreeMap<String, Vec<IpAddr>>,
     injected: Vec<InjectedHeader>,
+    secrets: Secrets,
     authorities: Vec<CertificateDer<'static>>,
 }
 
@@ -134,6 +138,20 @@ impl NetPolicy {
     ) -> Result<(), RuleError> {
         self.injected.push(InjectedHeader::new(origin, name, value)?);
         Ok(())
+    }
+
+    /// Gives the guest a placeholder of a secret, in the environment variable `name`. It does not
+    /// allow requests to the secret's hosts. `Debug` omits the secret.
+    ///
+    /// # Errors
+    ///
+    /// Rejects a secret that cannot be found or cannot be sent, with the reason.
+    pub(crate) fn add_secret(&mut self, name: &str, secret: Secret) -> Result<(), String> {
+        self.secrets.add(name, secret)
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Makes rules that allow without a port cover only ports 80 and 443. Rules that deny without a

@@ -54,7 +54,9 @@ impl Rule {
             return fail("is empty; leave it out to allow nothing");
         }
         if entry == "*" {
-            return fail("would cover every host; allow the public network by its own switch");
+            return fail(
+                "would cover every host; `Permissions::allow_public_net` allows the public network",
+            );
         }
         let bad = [
             (',', "has a comma; give each rule by itself"),

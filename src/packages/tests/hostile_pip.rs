@@ -12,7 +12,7 @@ use isolet_pyodide_assets::{Authorities, Digest, Wanted};
 
 use super::super::PackageError;
 use super::super::process;
-use super::super::report::{self, Failure};
+use super::super::report::{self, Failure, Unreachable};
 use super::super::store::{PackageStore, StoreOptions};
 use crate::support::patience::GivenUp;
 
@@ -355,6 +355,39 @@ fn the_reason_of_a_failure_names_no_server_and_no_secret() {
     // A character that is left out does not hide what is a server without it.
     let parted = report::failure("ERROR: see https:/\u{1}/index.example/ or a\u{1b}@b");
     assert_eq!(parted, Failure::Unresolved("see (a server) or (a server)".to_owned()));
+}
+
+#[test]
+fn an_index_that_does_not_answer_and_a_package_without_a_wheel_are_told_apart() {
+    let end = "ERROR: Could not find a version that satisfies the requirement a (from versions: \
+               none)\nERROR: No matching distribution found for a==1\n";
+    let failed = |before: &str, after: &str| report::failure(&format!("{before}{end}{after}"));
+    for (why, expected) in [
+        ("[Errno 111] Connection refused", Unreachable::Refused),
+        ("[Errno -2] Name or service not known", Unreachable::Name),
+        ("ConnectTimeoutError(x, 'timed out')", Unreachable::Slow),
+        (
+            "SSLError(SSLCertVerificationError(1, 'CERTIFICATE_VERIFY_FAILED'))",
+            Unreachable::Certificate,
+        ),
+        ("ProxyError('Cannot connect to proxy.', OSError('403'))", Unreachable::Proxy),
+        ("RemoteDisconnected", Unreachable::Unknown),
+    ] {
+        let warning = format!(
+            "WARNING: Retrying (Retry(total=0)) after connection broken by '{why}': /simple/a/\n"
+        );
+        assert_eq!(failed(&warning, ""), Failure::Unreachable(expected), "{why}");
+    }
+    let untrusted = "WARNING: The repository located at index.internal is not a trusted or \
+                     secure host and is being ignored.\n";
+    assert_eq!(failed(untrusted, ""), Failure::Unreachable(Unreachable::Untrusted));
+    let Failure::Unresolved(reason) = failed("", "isolet: no file fits: A\n") else { panic!() };
+    assert_eq!(
+        reason,
+        "no wheel of a==1 runs here, which has to be pure Python or built for WebAssembly"
+    );
+    let Failure::Unresolved(reason) = failed("", "isolet: no file fits: b\n") else { panic!() };
+    assert_eq!(reason, "No matching distribution found for a==1");
 }
 
 #[test]

@@ -7,8 +7,9 @@ use rustix::process::Pid;
 
 use crate::support::free_memory;
 
-/// The size of the address space that a process can use, in bytes.
-const ADDRESSES: usize = 1 << 47;
+/// The size of the address space that a process can use, in bytes: as much as the kernel gives by
+/// itself. With larger addresses a program has to ask for each.
+const ADDRESSES: usize = if cfg!(target_arch = "x86_64") { 1 << 47 } else { 1 << 48 };
 
 /// Includes all memory in copies of this process. V8 excludes its own, for programs that start
 /// other programs.

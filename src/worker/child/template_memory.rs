@@ -110,8 +110,10 @@ impl Mapping {
 struct Occupied;
 
 impl Occupied {
-    /// `GetRandomMmapAddr` in V8's `platform-posix.cc`, for x86-64.
-    const ADDRESSES: Range<usize> = 0x1_0000..0x4000_0000_0000;
+    /// `GetRandomMmapAddr` in V8's `platform-posix.cc`: 46 bits on x86-64, 38 on Arm, where Linux
+    /// may have addresses of 39 bits only.
+    const ADDRESSES: Range<usize> =
+        0x1_0000..if cfg!(target_arch = "x86_64") { 1 << 46 } else { 1 << 38 };
 
     fn new() -> io::Result<Self> {
         #[expect(unsafe_code, reason = "memory is mapped at a given address")]

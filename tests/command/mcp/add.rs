@@ -22,7 +22,7 @@ impl Home {
         self.0.path().join(name)
     }
 
-    fn variables(&self) -> [(&'static str, String); 4] {
+    fn variables(&self) -> [(&'static str, String); 5] {
         let path = |name| self.path(name).to_str().unwrap().to_owned();
         let settings = path("settings");
         [
@@ -30,6 +30,7 @@ impl Home {
             ("XDG_CONFIG_HOME", settings.clone()),
             ("APPDATA", settings),
             ("CODEX_HOME", path("codex")),
+            ("GOOSE_PATH_ROOT", path("goose")),
         ]
     }
 
@@ -45,9 +46,18 @@ impl Home {
     }
 
     fn mcp(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    fn mcp_in(&self, directory: &Path, args: &[&str]) -> Ran {
+        self.command(args).current_dir(directory).output().unwrap().into()
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
         let data = [("XDG_DATA_HOME", self.path("data")), ("XDG_CACHE_HOME", self.path("cache"))];
         let mut command = command(["mcp"]);
-        command.args(args).envs(self.variables()).envs(data).output().unwrap().into()
+        command.args(args).envs(self.variables()).envs(data);
+        command
     }
 
     fn add(&self, client: Program, args: &[&str]) -> Ran {
@@ -95,7 +105,7 @@ fn every_client_gets_a_file_that_starts_isolet_and_that_isolet_understands() {
         let entry = entry(client, &text, "isolet");
         assert_eq!(entry["command"], program());
         assert_eq!(entry["args"], json!(["mcp", "--timeout", "50s"]));
-        let has_type = matches!(client, Program::VsCode | Program::ClaudeCode);
+        let has_type = matches!(client, Program::VsCode | Program::ClaudeCode | Program::Goose);
         assert_eq!(entry["type"] == "stdio", has_type, "{text}");
 
         let said = home.added(client, &["--", "--timeout", "50s"]);
@@ -122,7 +132,10 @@ fn what_else_is_in_a_file_stays_byte_for_byte() {
     let cursor = "{\n\t// the team's servers\n\t\"mcpServers\": {\n\t\t\"x\": {\"command\":   \
                   \"y\"}, // keep\n\t\t/* end */\n\t},\n\t\"z\": [1, 2,],\n}\n";
     let codex = "model = \"m\" # mine\n\n# servers\n[mcp_servers.x]\ncommand = 'y'\n\n[tui]\n";
+    let goose = "GOOSE_MODEL: m # mine\n\n# servers\nextensions:\n  x:\n    cmd:   'y' # keep\n\n\
+                 # end\nGOOSE_MODE: auto\n";
     for (client, text, first, last) in [
+        (Program::Goose, goose, "  isolet:\n", "    timeout: 300\n"),
         (Program::Cursor, cursor, "\t\t\"isolet\": {\n", "\t\t},\n"),
         (Program::Cursor, &cursor.replace('\n', "\r\n"), "\t\t\"isolet\": {\r\n", "\t\t},\r\n"),
         (Program::Codex, codex, "[mcp_servers.isolet]\n", "]\n\n"),
@@ -154,6 +167,7 @@ fn a_file_that_is_broken_is_named_and_not_touched() {
         (Program::ClaudeCode, "[]", "it is no object, it has to be one"),
         (Program::ClaudeDesktop, twice, "isolet cannot edit"),
         (Program::Codex, "a = 1\nb = secret\n", "it is no TOML, look at line 2"),
+        (Program::Goose, "a: 1\nb: [secret\n", "it is no YAML, look at line 2"),
     ] {
         let file = home.write(client, text);
         let before = names(&file);
@@ -239,8 +253,11 @@ fn servers_are_moved_once_and_those_that_isolet_cannot_use_stay() {
                 \"b\": {\"url\": \"http://127.0.0.1:1/mcp\"}\n}}\n";
     let toml = "[mcp_servers.c]\ncommand = \"x\"\nenv_vars = [\"T\"]\n\n[mcp_servers.c.env]\n\
                 A = \"1\"\n\n[mcp_servers.bad]\nurl = \"${input:x}\"\n\n# end\n[tui]\n";
+    let yaml = "extensions:\n  d:\n    type: stdio\n    cmd: x\n    envs: {A: s3cret}\n  # stays\n  \
+                bad: {type: sse, uri: u}\n  developer:\n    type: builtin\n# end\nz: 1\n";
     let mut all = vec!["a", "b"];
-    for (client, text) in [(Program::Cursor, json), (Program::Codex, toml)] {
+    for (client, text) in [(Program::Cursor, json), (Program::Codex, toml), (Program::Goose, yaml)]
+    {
         let file = home.write(client, text);
         let said = home.added(client, &["--move-servers", to, "--", "--timeout", "9s"]);
         assert!(said.contains(&format!("moved into `{to}`: ")), "{said}");
@@ -251,9 +268,16 @@ fn servers_are_moved_once_and_those_that_isolet_cannot_use_stay() {
         assert!(left == ["bad", "isolet"] || left == ["isolet", "bad"], "{new}");
         let args = json!(["mcp", "--config", to, "--timeout", "9s"]);
         assert_eq!(entry(client, &new, "isolet")["args"], args);
-        assert!(new.contains(if client == Program::Codex { "# end\n[tui]" } else { "// stays" }));
-        if client == Program::Codex {
-            all.push("c");
+        let kept = match client {
+            Program::Codex => "# end\n[tui]",
+            Program::Goose => "  # stays\n  bad: {type: sse, uri: u}\n  developer:\n",
+            _ => "// stays",
+        };
+        assert!(new.contains(kept), "{new}");
+        match client {
+            Program::Codex => all.push("c"),
+            Program::Goose => all.push("d"),
+            _ => {}
         }
         let config = Config::read(&servers, &Environment::default(), Origin::Own).unwrap();
         let names: Vec<&str> =
@@ -264,8 +288,9 @@ fn servers_are_moved_once_and_those_that_isolet_cannot_use_stay() {
         assert!(again.contains("already") && !again.contains("moved into"), "{again}");
         assert_eq!((read(&file), read(&servers)), (new, moved));
     }
-    // One backup of each of the two states that were replaced, and none of what was made.
-    assert_eq!(names(&servers), ["servers.json", "servers.json.isolet-backup"]);
+    // One backup of each of the states that were replaced, and none of what was made.
+    let backups = ["servers.json.isolet-backup", "servers.json.isolet-backup-2"];
+    assert_eq!(names(&servers), [&["servers.json"], &backups[..]].concat());
 }
 
 #[test]
@@ -381,4 +406,113 @@ fn imported_servers_start_only_after_the_user_has_accepted_their_commands() {
     refused(&["stubs", "--import", "cursor"]);
     let wrong = home.mcp(&["check", "--accept"]);
     assert!(wrong.stderr.contains("--import"), "{wrong:?}");
+}
+
+/// The clients with a file in projects, and where that is.
+const IN_PROJECTS: [(Program, &str); 6] = [
+    (Program::ClaudeCode, ".mcp.json"),
+    (Program::Cursor, ".cursor/mcp.json"),
+    (Program::VsCode, ".vscode/mcp.json"),
+    (Program::Codex, ".codex/config.toml"),
+    (Program::GeminiCli, ".gemini/settings.json"),
+    (Program::Zed, ".zed/settings.json"),
+];
+
+#[test]
+fn an_entry_of_a_project_is_in_its_file_and_the_same_on_every_machine() {
+    let home = Home::new("mcp-add-project");
+    let project = home.path("project");
+    for (client, name) in IN_PROJECTS {
+        fs::create_dir_all(&project).unwrap();
+        let file = fs::canonicalize(&project).unwrap().join(name);
+        let add = |more: &[&str]| {
+            let args = [&["add", client.name(), "--project"], more].concat();
+            home.mcp_in(&project, &args)
+        };
+        let ran = add(&["--", "--offline"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("wrote `isolet` into `{}`", file.display())));
+        let text = read(&file);
+        let entry = entry(client, &text, "isolet");
+        assert_eq!(
+            (&entry["command"], &entry["args"]),
+            (&json!("isolet"), &json!(["mcp", "--offline"]))
+        );
+        assert!(add(&["--", "--offline"]).stdout.contains("already"));
+        assert!(!home.file(client).exists());
+        fs::remove_dir_all(&project).unwrap();
+    }
+    fs::create_dir_all(&project).unwrap();
+    let ran = home.mcp_in(&project, &["add", "windsurf", "--project"]);
+    let said = "error: `windsurf` has no file in projects; those that have one are claude-code, \
+                cursor, vscode, codex, gemini-cli, zed\n";
+    assert_eq!((ran.code, &*ran.stderr), (Some(2), said));
+    assert_eq!(fs::read_dir(&project).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_in_a_project_leads_to_no_file_of_the_user() {
+    use std::os::unix::fs::symlink;
+    let home = Home::new("mcp-add-project-link");
+    let (project, text) = (home.path("project"), "{\"mcpServers\": {}}");
+    let file = home.write(Program::Cursor, text);
+    fs::create_dir_all(project.join(".cursor")).unwrap();
+    let link = project.join(".cursor/mcp.json");
+    symlink(&file, &link).unwrap();
+    let refused = || {
+        let ran = home.mcp_in(&project, &["add", "cursor", "--project"]);
+        assert!(
+            ran.code == Some(2) && ran.stderr.contains("which is not in the project"),
+            "{ran:?}"
+        );
+        assert_eq!((read(&file).as_str(), names(&file)), (text, vec!["mcp.json".to_owned()]));
+    };
+    refused();
+    fs::remove_dir_all(project.join(".cursor")).unwrap();
+    symlink(file.parent().unwrap(), project.join(".cursor")).unwrap();
+    refused();
+    fs::remove_file(&file).unwrap();
+    let ran = home.mcp_in(&project, &["add", "cursor", "--project"]);
+    assert!(ran.stderr.contains("which is not in the project"), "{ran:?}");
+    assert!(!file.exists());
+}
+
+#[test]
+fn servers_of_a_project_are_accepted_for_this_project_only() {
+    let home = Home::new("mcp-import-project");
+    let log = home.path("starts");
+    let fake = isolet_test_support::root().join("tests/mcp/fake.py");
+    let entry = json!({
+        "command": "python3",
+        "args": [fake, format!("starts={}", log.display())],
+        "env": {"AT": "${workspaceFolder}"},
+    });
+    let text = json!({"mcpServers": {"fake": entry}}).to_string();
+    let [one, other] = ["one", "other"].map(|name| {
+        fs::create_dir_all(home.path(name).join(".cursor")).unwrap();
+        home.0.file(&format!("{name}/.cursor/mcp.json"), &text);
+        home.path(name)
+    });
+    let refused = |project: &Path, args: &[&str]| {
+        let ran = home.mcp_in(project, args);
+        assert_eq!((ran.code, &*ran.stdout), (Some(2), ""), "{ran:?}");
+        let said = "by `isolet mcp check --import-project cursor --accept`\n";
+        assert!(ran.stderr.starts_with("new: fake: python3 "), "{ran:?}");
+        assert!(ran.stderr.ends_with(said), "{ran:?}");
+    };
+    let check = ["check", "--import-project", "cursor"];
+    refused(&one, &["--import-project", "cursor"]);
+    refused(&one, &check);
+    // A project's file counts only where it is asked for.
+    let ran = home.mcp_in(&one, &["check", "--import", "cursor"]);
+    assert!(!ran.stderr.contains("fake"), "{ran:?}");
+    assert!(!log.exists());
+    let ran = home.mcp_in(&one, &[&check[..], &["--accept"]].concat());
+    assert!(ran.code == Some(0) && ran.stdout.starts_with("fake: "), "{ran:?}");
+    assert_eq!(home.mcp_in(&one, &check).code, Some(0));
+    // The same file elsewhere may start another program.
+    let starts = read(&log);
+    refused(&other, &check);
+    assert_eq!(read(&log), starts);
 }

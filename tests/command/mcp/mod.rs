@@ -2,7 +2,9 @@
 
 mod add;
 mod approvals;
+mod apps;
 pub(crate) mod client;
+mod files;
 mod http;
 mod limits;
 mod results;
@@ -11,3 +13,4 @@ mod sessions;
 mod skills;
 mod sleep;
 mod tolerance;
+mod via;

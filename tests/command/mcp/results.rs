@@ -187,6 +187,24 @@ fn the_options_of_run_are_those_of_the_server() {
 }
 
 #[test]
+fn a_model_is_told_that_packages_are_missing_and_whom_to_ask_for_them() {
+    let mut client = Client::start(&[]);
+    let tools = client.request("tools/list", &json!({}))["result"]["tools"].clone();
+    let about = tools[1]["description"].as_str().unwrap();
+    assert!(about.contains("pip does not work"), "{about}");
+    for (module, says) in [
+        ("sklearn", "ask the user to start `isolet mcp` with `--with scikit-learn`."),
+        ("torch", "`torch` has no wheel for WebAssembly"),
+        ("pip", "Code cannot install packages here"),
+    ] {
+        let result = client.run(&format!("import {module}"));
+        assert!(text(&result).contains(says), "{result}");
+    }
+    let late = client.call("run_python", &json!({"code": "while True: pass", "timeout": 0.2}));
+    assert!(text(&late).contains("the limit is 0.2 s (`timeout`)"), "{late}");
+}
+
+#[test]
 fn what_is_on_standard_output_is_the_protocol_only() {
     let mut client = Client::start(&[]);
     client.send(&json!("no request"));

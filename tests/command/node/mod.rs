@@ -2,11 +2,15 @@
 
 mod admission;
 mod audit;
+mod browser;
+mod console;
 mod description;
 mod discretion;
 mod durable;
 mod durable_results;
+mod facts;
 mod operations;
+mod request_log;
 mod sessions;
 mod unknown_keys;
 mod websocket;

@@ -64,6 +64,33 @@ async fn a_batch_answers_each_line_once_and_what_is_wrong_with_one_ends_no_other
 }
 
 #[tokio::test]
+async fn a_client_is_told_in_its_own_words_what_helps() {
+    let node = Node::start(&[]);
+    let id = node.session(&json!({"policy": {"limits": {"run_time": 0.2}}})).await;
+    let (_, ran) = node.run(&id, "import yaml").await;
+    assert_eq!(ran["hint"], "`packages=[\"pyyaml\"]` loads it: that is the package of `yaml`");
+    let (_, ran) = node.run(&id, "import torch").await;
+    assert!(ran["hint"].as_str().unwrap().starts_with("`torch` has no wheel"), "{ran}");
+    let (_, ran) = node.run(&id, "while True: pass").await;
+    let message = ran["termination"]["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with("the limit is 0.2 s (`limits.run_time`)"), "{message}");
+    assert_eq!(ran.get("hint"), None, "{ran}");
+    for policy in [
+        json!({"mounts": [{"host": "/", "guest": "/data"}]}),
+        json!({"allow_net": ["*"]}),
+        json!({"allow_net": ["https://a.example"]}),
+        json!({"packages": ["no such"]}),
+        json!({"limits": {"run_time": -1}}),
+        json!({"nosuch": 1}),
+    ] {
+        let (status, problem) = node.ask("POST /v1/sessions", &json!({"policy": policy})).await;
+        assert!((400..500).contains(&status), "{policy}: {problem}");
+        let told = problem.to_string();
+        assert!(!told.contains("::") && !told.contains("`--"), "{policy}: {told}");
+    }
+}
+
+#[tokio::test]
 async fn a_creation_that_is_sent_again_is_the_same_session_and_one_of_its_tenant() {
     let scratch = Scratch::new("node-again");
     let config = format!(

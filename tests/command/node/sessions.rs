@@ -534,3 +534,46 @@ async fn the_context_of_decimal_lives_from_run_to_run() {
     let ran = node.run(&id, "str(decimal.Decimal(1) / 7)").await.1;
     assert_eq!(ran["value"], "0.1428571429", "{ran}");
 }
+
+/// A secret of the node's policy, which its file names by a variable, and one of a client are sent
+/// to their hosts, and no answer of the node has them.
+#[tokio::test]
+async fn secrets_of_operators_and_clients_are_sent_and_not_seen() {
+    use isolet_test_support::server::{Response, Server};
+
+    let server = Server::start(|request| {
+        Response::text(&format!("{:?} {:?}", request.header("x-own"), request.header("x-theirs")))
+    });
+    let (host, rule) = (server.url(""), server.rule());
+    let scratch = Scratch::new("node-secrets");
+    let file = scratch.path().join("key");
+    std::fs::write(&file, "canary-of-operator\n").unwrap();
+    let config = format!(
+        "[policy]\nallow_net = [{rule:?}]\n[policy.secrets.THEIRS]\n\
+         value = \"${{file:{}}}\"\nhosts = [{host:?}]\n",
+        file.display()
+    );
+    let node = Node::configured(&scratch, &config);
+    let code = format!(
+        "import os, urllib.request as u\n\
+         headers = {{'X-Own': os.environ['OWN'], 'X-Theirs': os.environ['THEIRS']}}\n\
+         u.urlopen(u.Request({:?}, headers=headers)).read().decode()",
+        server.url("/")
+    );
+    let secrets = json!({"OWN": {"value": "canary-of-client", "hosts": [host]}});
+    let body = json!({"code": code, "policy": {"secrets": secrets}});
+    let (status, answer) = node.ask("POST /v1/run", &body).await;
+    assert_eq!(status, 200, "{answer}");
+    assert!(!answer.to_string().contains("canary"), "{answer}");
+    let value = answer["execution"]["value"].as_str().or(answer["value"].as_str()).unwrap();
+    assert!(value.contains("ISOLET_SECRET_OWN_") && value.contains("ISOLET_SECRET_THEIRS_"));
+    let seen = &server.requests()[0];
+    assert_eq!(seen.header("x-own"), Some("canary-of-client"));
+    assert_eq!(seen.header("x-theirs"), Some("canary-of-operator"));
+
+    let secrets = json!({"OWN": {"value": "canary", "hosts": [host]}});
+    let body = json!({"code": "1", "policy": {"secrets": secrets}});
+    let (status, problem) = node.ask("POST /v1/run", &body).await;
+    let detail = problem["detail"].as_str().unwrap();
+    assert_eq!((status, detail), (422, "the secret `OWN` has 6 bytes, it needs 8 to 4096"));
+}

@@ -14,7 +14,7 @@ const STRANGE: &str = "qqqq";
 /// What a client of a node or of a pipe sends that may have unknown keys: the file, the type,
 /// and why. All but the first is of other services' protocols; `docs/reference/dialects.md`
 /// says so to their users.
-const LENIENT: [(&str, &str, &str); 21] = [
+const LENIENT: [(&str, &str, &str); 39] = [
     ("stdio/messages.rs", "AnyHello", "another version of the protocol may have other keys"),
     ("dify.rs", "RunRequest", "the client asks for rights, which are the node's to give"),
     ("e2b/connect.rs", "FileSystemRequest", E2B),
@@ -29,16 +29,37 @@ const LENIENT: [(&str, &str, &str); 21] = [
     ("e2b/processes.rs", "ProcessSelector", E2B),
     ("e2b/processes.rs", "ProcessInput", E2B),
     ("e2b/snapshots.rs", "SnapshotRequest", E2B),
+    ("librechat/exec.rs", "ExecRequest", LIBRECHAT),
+    ("librechat/programmatic.rs", "ProgrammaticRequest", LIBRECHAT),
+    ("librechat/programmatic.rs", "ToolDefinition", LIBRECHAT),
+    ("librechat/programmatic.rs", "ToolResult", LIBRECHAT),
+    ("librechat/workspace.rs", "FileRef", LIBRECHAT),
+    ("jupyter/kernels.rs", "Status", JUPYTER),
+    ("jupyter/message.rs", "Id", JUPYTER),
+    ("jupyter/mod.rs", "StartRequest", JUPYTER),
     ("nemo_skills.rs", "ExecuteRequest", "the client sends options of languages and tracebacks"),
     ("openenv/coding.rs", "ResetRequest", OPENENV),
     ("openenv/mod.rs", "StepRequest", OPENENV),
     ("openenv/repl.rs", "ResetRequest", OPENENV),
+    ("opensandbox/code.rs", "CodeRequest", OPENSANDBOX),
+    ("opensandbox/code.rs", "ContextRequest", OPENSANDBOX),
+    ("opensandbox/commands.rs", "CommandRequest", OPENSANDBOX),
+    ("opensandbox/files.rs", "FileMetadata", OPENSANDBOX),
+    ("opensandbox/files.rs", "Rename", OPENSANDBOX),
+    ("opensandbox/files.rs", "Replacement", OPENSANDBOX),
+    ("opensandbox/lifecycle.rs", "NetworkPolicy", OPENSANDBOX),
+    ("opensandbox/lifecycle.rs", "NetworkRule", OPENSANDBOX),
+    ("opensandbox/lifecycle.rs", "RenewRequest", OPENSANDBOX),
+    ("opensandbox/lifecycle.rs", "SandboxRequest", OPENSANDBOX),
     ("ragflow.rs", "RunRequest", "RAGFlow ignores what it does not know"),
     ("sandbox_fusion.rs", "RunCodeRequest", FUSION),
     ("sandbox_fusion.rs", "RunJupyterRequest", FUSION),
 ];
 const E2B: &str = "clients send more with each version, and E2B ignores what it does not know";
+const LIBRECHAT: &str = "clients send whose a file is and more, and LibreChat's service ignores it";
+const JUPYTER: &str = "messages have more keys with each version, and gateways send variables";
 const OPENENV: &str = "OpenEnv's own requests have whatever keys an environment gives a meaning to";
+const OPENSANDBOX: &str = "clients send images, owners and modes, which have no meaning here";
 const FUSION: &str = "clients send options of compilers, and SandboxFusion ignores unknown ones";
 
 /// The schemas of a description.
@@ -289,9 +310,14 @@ async fn clients_of_other_services_may_send_keys_that_have_no_meaning_here() {
     let (status, sandbox) = node.ask("POST /sandboxes", &json!({(STRANGE): 1})).await;
     assert_eq!(status, 201, "{sandbox}");
     let id = sandbox["sandboxID"].as_str().unwrap();
-    let cell = json!({"code": "1", "language": "python", "generated_code": "1", "cells": ["1"],
+    let cell = json!({"code": "1", "language": "python", "lang": "py", "generated_code": "1", "cells": ["1"],
                       "action": {"code": "1"}, (STRANGE): 1});
+    let (status, sandbox) = node.ask("POST /v1/sandboxes", &json!({(STRANGE): 1})).await;
+    assert_eq!(status, 202, "{sandbox}");
+    let other = sandbox["id"].as_str().unwrap();
     for request in [
+        &format!("POST /opensandbox/{other}/code"),
+        "POST /librechat/exec",
         "POST /run_code",
         "POST /run_jupyter",
         "POST /execute",

@@ -32,11 +32,11 @@ const HANDSHAKE: [(&str, &str); 4] = [
 
 /// Asks for a WebSocket. Returns the response, and the connection that becomes one.
 async fn asked(
-    node: &Node,
+    place: &str,
     path: &str,
     headers: &[(&str, &str)],
 ) -> Response<hyper::body::Incoming> {
-    let stream = TcpStream::connect(&node.place).await.unwrap();
+    let stream = TcpStream::connect(place).await.unwrap();
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection.with_upgrades());
     let mut request = Request::get(path);
@@ -61,7 +61,12 @@ impl Client {
     }
 
     async fn connect_as(node: &Node, path: &str, headers: &[(&str, &str)]) -> Self {
-        let response = asked(node, path, &[&HANDSHAKE, headers].concat()).await;
+        Self::connect_to(&node.place, path, headers).await
+    }
+
+    /// Connects to any server of WebSockets.
+    pub(super) async fn connect_to(place: &str, path: &str, headers: &[(&str, &str)]) -> Self {
+        let response = asked(place, path, &[&HANDSHAKE, headers].concat()).await;
         assert_eq!(response.status(), 101);
         assert_eq!(response.headers()["sec-websocket-accept"], "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         let connection = hyper::upgrade::on(response).await.unwrap();
@@ -88,7 +93,7 @@ impl Client {
         self.connection.write_all(&frame).await.unwrap();
     }
 
-    async fn send(&mut self, message: &Value) {
+    pub(super) async fn send(&mut self, message: &Value) {
         self.frame(TEXT, true, message.to_string().as_bytes()).await;
     }
 
@@ -111,7 +116,7 @@ impl Client {
     }
 
     /// Reads a message, and answers pings before it.
-    async fn next(&mut self) -> Value {
+    pub(super) async fn next(&mut self) -> Value {
         loop {
             match self.read().await {
                 (TEXT, payload) => return serde_json::from_slice(&payload).unwrap(),
@@ -424,7 +429,7 @@ async fn messages_count_for_their_tenant_while_they_come_and_while_they_are_ther
     for _ in 0..4 {
         open.push(Client::connect_as(&node, "/v1/ws", &[a]).await);
     }
-    let refused = asked(&node, "/v1/ws", &[&HANDSHAKE[..], &[a]].concat()).await;
+    let refused = asked(&node.place, "/v1/ws", &[&HANDSHAKE[..], &[a]].concat()).await;
     assert_eq!((refused.status().as_u16(), run(a, 1).await.0), (429, 429));
     drop(open);
     until(async || run(a, 1).await.0 == 200).await;
@@ -512,7 +517,7 @@ async fn a_session_that_ends_closes_its_socket_and_frees_its_place() {
     assert_eq!(end["execution"]["exit_code"], 3);
     assert_eq!(own.closed().await.0, 4410);
     until(async || sessions(&node).await == 0).await;
-    let response = asked(&node, &path, &HANDSHAKE).await;
+    let response = asked(&node.place, &path, &HANDSHAKE).await;
     assert_eq!(response.status(), 410);
 }
 
@@ -544,7 +549,7 @@ async fn a_websocket_needs_what_a_request_needs() {
     let node = Node::configured(&scratch, &config);
     let key = ("authorization", "Bearer the key");
     let status = async |path: &str, headers: &[(&str, &str)]| {
-        asked(&node, path, &[&HANDSHAKE, headers].concat()).await.status().as_u16()
+        asked(&node.place, path, &[&HANDSHAKE, headers].concat()).await.status().as_u16()
     };
     for path in ["/v1/ws", "/openenv/coding/ws", "/openenv/repl/ws"] {
         assert_eq!(status(path, &[]).await, 401, "{path}");
@@ -562,18 +567,18 @@ async fn a_websocket_needs_what_a_request_needs() {
     let mut client = Client::connect_as(&node, &path, &[token]).await;
     assert_eq!(client.ask(&json!({"type": "run", "code": "1"})).await["type"], "end");
     assert_eq!(
-        asked(&node, "/openenv/chess/ws", &[&HANDSHAKE[..], &[key]].concat()).await.status(),
+        asked(&node.place, "/openenv/chess/ws", &[&HANDSHAKE[..], &[key]].concat()).await.status(),
         404
     );
     // Without keys, the host counts, too.
     let open = Node::start(&[]);
     for headers in [("host", "evil.example"), ("origin", "https://evil.example")] {
-        let response = asked(&open, "/v1/ws", &[&HANDSHAKE[..], &[headers]].concat()).await;
+        let response = asked(&open.place, "/v1/ws", &[&HANDSHAKE[..], &[headers]].concat()).await;
         assert_eq!(response.status(), 403, "{headers:?}");
     }
     for missing in 0..HANDSHAKE.len() {
         let mut headers = HANDSHAKE.to_vec();
         headers.remove(missing);
-        assert_eq!(asked(&open, "/v1/ws", &headers).await.status(), 400, "{missing}");
+        assert_eq!(asked(&open.place, "/v1/ws", &headers).await.status(), 400, "{missing}");
     }
 }

@@ -4,8 +4,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use isolet_test_support::command;
 use isolet_test_support::mounted_tree::{CANARY, snapshot, world};
+use isolet_test_support::{Ran, command};
 
 /// B12: written-back and exported files go where their path led before the guest ran.
 #[test]
@@ -35,13 +35,13 @@ fn a_path_that_the_guest_has_changed_leads_what_is_written_back_nowhere() {
     ];
     let run = |more: &[String]| {
         let arguments = arguments.iter().chain(more).map(String::as_str).chain(["-c", swaps]);
-        let output = command(arguments).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "swapped\n", "{output:?}");
+        let ran: Ran = command(arguments).output().unwrap().into();
+        assert_eq!(ran.stdout, "swapped\n", "{ran:?}");
         fs::remove_file(root.join("a.txt")).unwrap();
         fs::write(root.join("a.txt"), "hello").unwrap();
         fs::remove_file(root.join("sub")).unwrap();
         fs::rename(root.join("old"), root.join("sub")).unwrap();
-        String::from_utf8(output.stderr).unwrap()
+        ran.stderr
     };
     let write = |name: &str| ["--allow-write".to_owned(), in_root(name)];
     let wanted = [write("a.txt"), write("sub/b.txt")].concat();

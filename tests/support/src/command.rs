@@ -14,7 +14,8 @@ pub struct Ran {
     pub code: Option<i32>,
     /// What it has written to standard output.
     pub stdout: String,
-    /// What it has written to standard error.
+    /// What it has written to standard error, without the lines about work that takes longer than
+    /// a second: whether there are any depends on the machine.
     pub stderr: String,
 }
 
@@ -23,9 +24,22 @@ impl From<Output> for Ran {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
+            stderr: without_progress(&String::from_utf8(output.stderr).unwrap()),
         }
     }
+}
+
+/// What the command says about its work once that takes longer than a second.
+const PROGRESS: [&str; 4] = [
+    "isolet: making the memory image",
+    "isolet: fetching and importing ",
+    "isolet: preparing the session",
+    "isolet: resolving and fetching ",
+];
+
+fn without_progress(stderr: &str) -> String {
+    let is_progress = |line: &str| PROGRESS.iter().any(|begin| line.starts_with(begin));
+    stderr.split_inclusive('\n').filter(|line| !is_progress(line)).collect()
 }
 
 /// Returns the path of the built command: beside the directory of this test program, or what

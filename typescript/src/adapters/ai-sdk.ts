@@ -1,21 +1,24 @@
 // Tools for the AI SDK of Vercel: one that runs Python, and one whose code calls other tools.
 
-import { AsyncLocalStorage } from "node:async_hooks";
-
 import { asSchema, jsonSchema, type Tool, tool as makeTool, type ToolSet } from "ai";
 
 import { ConfigError } from "../errors.js";
-import { Sandbox, type SandboxOptions } from "../sandbox.js";
 import type { JsonSchema } from "../schema.js";
 import type { Session } from "../session.js";
 import type { CallContext } from "../tools.js";
 import { type Approve, ask } from "./approvals.js";
-import { type Described, hostFunctions } from "./functions.js";
+import {
+  checkNames,
+  codeModeOf,
+  type CodeModeOptions as Options,
+  own,
+  withApproval,
+} from "./code_mode.js";
+import type { Described } from "./functions.js";
 import {
   CODE_SCHEMA,
   codeOf,
   DESCRIPTION,
-  type ModelOptions,
   type PythonResult,
   type PythonToolOptions,
   runForModel,
@@ -41,25 +44,14 @@ export type NeedsApproval =
   ) => boolean | PromiseLike<boolean>);
 
 /** The settings of `codeMode`, and what its code may do: the options of `Sandbox`. */
-export interface CodeModeOptions extends ModelOptions, Omit<SandboxOptions, "tools"> {
+export interface CodeModeOptions extends Options {
   /**
    * Whether calls need approval, by the name of the tool. It adds to the tools' own
    * `needsApproval`; the `toolApproval` of `generateText` does not reach what the code calls.
    */
   readonly needsApproval?: Readonly<Record<string, NeedsApproval>>;
-  /**
-   * Called for each call that needs approval. The tool is called if it resolves to `true`; else
-   * the code gets a `PermissionError`. Without it, every call that needs approval is refused. The
-   * code waits for the answer up to the limit `hostTime`, an hour by default.
-   */
-  readonly approve?: Approve;
   /** The context of tools that have a `contextSchema`, by their names. */
   readonly toolsContext?: Readonly<Record<string, unknown>>;
-  /**
-   * The session in which all code runs, which then keeps its variables. By default each call has a
-   * fresh one, so that the tool can serve several users.
-   */
-  readonly session?: Session;
 }
 
 /**
@@ -100,53 +92,20 @@ export function pythonTool(session: Session, options: PythonToolOptions = {}): P
  * same name in Python, or an option is invalid.
  */
 export function codeMode(tools: ToolSet, options: CodeModeOptions = {}): PythonTool {
-  const {
-    needsApproval = {},
-    approve,
-    toolsContext = {},
-    session: shared,
-    timeout,
-    maxChars,
-    maxPictures,
-    ...policy
-  } = options;
-  const given = Object.keys(policy);
-  if (shared !== undefined && given.length > 0) {
-    throw new ConfigError(`\`session\` has a policy, so \`${given.join("`, `")}\` cannot be given`);
-  }
-  for (const name of Object.keys(needsApproval)) {
-    if (Object.hasOwn(tools, name)) continue;
-    throw new ConfigError(`\`needsApproval\` names \`${name}\`, and there is no such tool`);
-  }
-  const calls = new AsyncLocalStorage<Execution>();
-  const all = Object.entries(tools).map(([name, inner]) =>
-    described({
-      name,
-      inner,
-      rules: [inner.needsApproval as NeedsApproval | undefined, own(needsApproval, name)],
-      approve,
-      context: own(toolsContext, name),
-      calls,
-    })
-  );
-  const functions = hostFunctions(all);
-  const made = functions.map(({ tool }) => tool);
-  const ofModel: ModelOptions = {
-    ...(timeout !== undefined && { timeout }),
-    ...(maxChars !== undefined && { maxChars }),
-    ...(maxPictures !== undefined && { maxPictures }),
-  };
-  const stubs = functions.map(({ stub }) => stub);
-  const sandbox = new Sandbox(policy);
-  return runsPython(shown(stubs, shared !== undefined), async (code, execution) => {
-    const { abortSignal } = execution;
-    const run = (session: Session) =>
-      calls.run(execution, () => runForModel(session, code, ofModel, abortSignal, made));
-    if (shared) return await run(shared);
-    abortSignal?.throwIfAborted();
-    await using session = await sandbox.session();
-    return await run(session);
-  });
+  const { needsApproval = {}, toolsContext = {}, ...others } = options;
+  checkNames("needsApproval", needsApproval, tools);
+  const { description, run } = codeModeOf<Execution>((callOf) =>
+    Object.entries(tools).map(([name, inner]) =>
+      described({
+        name,
+        inner,
+        rules: [inner.needsApproval as NeedsApproval | undefined, own(needsApproval, name)],
+        approve: others.approve,
+        context: own(toolsContext, name),
+        callOf,
+      })
+    ), others);
+  return runsPython(description, (code, execution) => run(code, execution, execution.abortSignal));
 }
 
 function runsPython(
@@ -186,10 +145,10 @@ interface Inner {
   readonly rules: readonly (NeedsApproval | undefined)[];
   readonly approve: Approve | undefined;
   readonly context: unknown;
-  readonly calls: AsyncLocalStorage<Execution>;
+  readonly callOf: (name: string) => Execution;
 }
 
-function described({ name, inner, rules, approve, context, calls }: Inner): Described {
+function described({ name, inner, rules, approve, context, callOf }: Inner): Described {
   const execute = inner.execute as Tool["execute"];
   if (typeof execute !== "function") {
     throw new ConfigError(`the tool \`${name}\` has no \`execute\`, so code cannot call it`);
@@ -198,11 +157,8 @@ function described({ name, inner, rules, approve, context, calls }: Inner): Desc
   const output = inner.outputSchema && asSchema(inner.outputSchema);
   const contextSchema = inner.contextSchema && asSchema(inner.contextSchema);
   const needsAny = rules.some((rule) => rule !== undefined && rule !== false);
-  const about = descriptionOf(inner, context);
-  const note = "A call needs approval, and raises PermissionError if it is refused.";
   const call = async (args: Record<string, unknown>, { callId, signal }: CallContext) => {
-    const outer = calls.getStore();
-    if (outer === undefined) throw new Error(`\`${name}\` was called after the code had ended`);
+    const outer = callOf(name);
     const toolCallId = `${outer.toolCallId}.${callId}`;
     const signals = [signal, ...(outer.abortSignal ? [outer.abortSignal] : [])];
     const abortSignal = AbortSignal.any(signals);
@@ -218,7 +174,7 @@ function described({ name, inner, rules, approve, context, calls }: Inner): Desc
   };
   return {
     name,
-    description: needsAny ? `${about}\n\n${note}`.trim() : about,
+    description: withApproval(descriptionOf(inner, context), needsAny),
     schema: known(schema.jsonSchema, name),
     ...(output && { returns: known(output.jsonSchema, name) }),
     call,
@@ -266,25 +222,4 @@ function known(schema: unknown, name: string): JsonSchema {
     `the schema of the tool \`${name}\` is a promise, and the description has to show it now`,
     "await it before, and pass `jsonSchema(await ...)`",
   );
-}
-
-function own<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
-  return Object.hasOwn(record, name) ? record[name] : undefined;
-}
-
-function shown(stubs: readonly string[], isKept: boolean): string {
-  const kept = isKept
-    ? "Variables and imports are kept from call to call."
-    : "Each call begins anew, without the variables of earlier ones.";
-  const about = `\
-Run Python code in a sandbox, and get what it printed and the value of its last expression.
-${kept}`;
-  if (stubs.length === 0) return about;
-  return `${about}
-Combine several calls of functions in one code where that saves steps. The code can call these
-functions, which are plain and need no import:
-
-\`\`\`python
-${stubs.join("\n\n")}
-\`\`\``;
 }

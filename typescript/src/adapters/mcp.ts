@@ -1,7 +1,5 @@
 // Makes the tools of an MCP server functions of the guest.
 
-import type { CallToolResult, Client } from "@modelcontextprotocol/client";
-
 import { ConfigError } from "../errors.js";
 import type { JsonSchema } from "../schema.js";
 import { type CallContext, type Tool, ToolError } from "../tools.js";
@@ -9,6 +7,38 @@ import { type Approve, ask } from "./approvals.js";
 import { type Described, type HostFunction, hostFunctions } from "./functions.js";
 
 export type { ApprovalRequest, Approve } from "./approvals.js";
+
+/**
+ * A client that is connected to a server: `Client` of `@modelcontextprotocol/client` 2, or of
+ * `@modelcontextprotocol/sdk` 1.
+ */
+export interface McpClient {
+  listTools(params?: { cursor: string }): Promise<ListedTools>;
+  callTool(
+    params: { name: string; arguments: Record<string, unknown> },
+    ...options: readonly unknown[]
+  ): Promise<object>;
+}
+
+interface ListedTools {
+  readonly tools: readonly {
+    readonly name: string;
+    readonly description?: string | undefined;
+    readonly inputSchema: object;
+    readonly outputSchema?: object | undefined;
+  }[];
+  readonly nextCursor?: string | undefined;
+}
+
+/** What a call returns, of which the SDK has checked the shape. */
+interface Result {
+  readonly content?: readonly { readonly type: string; text?: string; data?: string }[];
+  readonly structuredContent?: unknown;
+  readonly isError?: boolean;
+}
+
+/** The most pages in which a server lists its tools. */
+const MOST_PAGES = 64;
 
 /** The settings of `mcpTools`. */
 export interface McpToolOptions {
@@ -45,15 +75,15 @@ export interface McpTools {
  * const sandbox = new Sandbox({ tools });
  * ```
  *
- * @throws {ConfigError} the server has no tool that `only` names, or two have the same name in
- * Python.
+ * @throws {ConfigError} the server has no tool that `only` names, lists more than 64 pages of
+ * tools, or two have the same name in Python.
  */
 export async function mcpTools(
-  client: Pick<Client, "listTools" | "callTool">,
+  client: McpClient,
   options: McpToolOptions = {},
 ): Promise<McpTools> {
   const { only, prefix = "" } = options;
-  const { tools: listed } = await client.listTools();
+  const listed = await listedBy(client);
   const names = new Set(listed.map(({ name }) => name));
   const missing = only?.filter((name) => !names.has(name)) ?? [];
   if (missing.length > 0) {
@@ -74,8 +104,21 @@ export async function mcpTools(
   };
 }
 
+/** Returns all tools. SDK 2 puts the pages together itself. */
+async function listedBy(client: McpClient): Promise<ListedTools["tools"]> {
+  const all: ListedTools["tools"][number][] = [];
+  let cursor: string | undefined;
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const page = await client.listTools(cursor === undefined ? undefined : { cursor });
+    all.push(...page.tools);
+    cursor = page.nextCursor;
+    if (cursor === undefined) return all;
+  }
+  throw new ConfigError(`the MCP server lists its tools in more than ${MOST_PAGES} pages`);
+}
+
 async function called(
-  client: Pick<Client, "callTool">,
+  client: McpClient,
   name: string,
   args: Record<string, unknown>,
   { callId, signal }: CallContext,
@@ -91,21 +134,20 @@ async function called(
   }
   // An answer may come when nobody waits for the call any more.
   signal.throwIfAborted();
-  const result = await client.callTool({ name, arguments: args }, {
-    signal,
-    ...(timeout !== undefined && { timeout: timeout * 1000 }),
-  });
-  return resultOf(result, name);
+  const options = { signal, ...(timeout !== undefined && { timeout: timeout * 1000 }) };
+  // SDK 1 takes the schema of the result before the options.
+  const rest = "getProtocolEra" in client ? [options] : [undefined, options];
+  return resultOf(await client.callTool({ name, arguments: args }, ...rest), name);
 }
 
-function resultOf({ content, structuredContent, isError }: CallToolResult, name: string): unknown {
-  const texts = content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+function resultOf({ content = [], structuredContent, isError }: Result, name: string): unknown {
+  const texts = content.flatMap(({ type, text }) => (type === "text" ? [text] : []));
   const text = texts.join("\n");
   if (isError) throw new ToolError("RuntimeError", text || `\`${name}\` has failed`);
   if (structuredContent !== undefined) return structuredContent;
   if (texts.length === content.length) return text;
   return content.map((block) =>
-    "data" in block && typeof block.data === "string"
+    typeof block.data === "string"
       ? { ...block, data: new Uint8Array(Buffer.from(block.data, "base64")) }
       : block
   );

@@ -60,8 +60,9 @@ isolet run --here --show-dir shown --with \\
   examples/data/charts.py
 ```
 
-Pyodide builds the packages with native code, such as pandas; isolet fetches them from its CDN, or
-takes them from a directory (`--wheels`). [packages.md](../concepts/packages.md) has more packages.
+Packages with native code, such as pandas, are Pyodide's builds: from
+[`isolet-science`](../concepts/permissions.md#installed-packages), from a directory (`--wheels`) or
+from Pyodide's CDN. [packages.md](../concepts/packages.md) has more packages.
 
 {wrote}
 `cargo xtask gallery --check` compares what the programs do with this page, as CI does. The seconds

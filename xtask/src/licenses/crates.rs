@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::{Component, text};
+use super::{Component, Origin, text};
 use crate::process;
 
 /// What is linked: a package with its manifest, for a platform.
@@ -119,7 +119,7 @@ fn component(package: &Value) -> Result<Component> {
             named => format!("Copyright {}", named.join(", ")),
         };
     }
-    Ok(Component { name, version, license, note, texts })
+    Ok(Component { name, version, license, origin: Origin::Crate, note, texts })
 }
 
 /// Returns the licence files at the top of a package, sorted by name.

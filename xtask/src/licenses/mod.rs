@@ -22,14 +22,40 @@ const RULE: &str =
     "--------------------------------------------------------------------------------";
 
 /// A part that the command contains.
-struct Component {
-    name: String,
-    version: String,
+pub(crate) struct Component {
+    pub(crate) name: String,
+    pub(crate) version: String,
     /// Its licence, as its authors write it.
-    license: String,
+    pub(crate) license: String,
+    pub(crate) origin: Origin,
     /// The copyright holder, if no text names one.
     note: String,
     texts: Vec<String>,
+}
+
+/// What a part comes with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Origin {
+    /// It is a Rust crate of the registry.
+    Crate,
+    /// It is built with V8.
+    V8,
+    /// It is in Pyodide's files.
+    Pyodide,
+    /// It is in the guest's Python.
+    Guest,
+}
+
+impl Origin {
+    /// Returns it in one word.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Crate => "cargo",
+            Self::V8 => "v8",
+            Self::Pyodide => "pyodide",
+            Self::Guest => "guest",
+        }
+    }
 }
 
 /// Writes the notices.
@@ -59,12 +85,17 @@ fn text(name: &str) -> Result<String> {
 }
 
 fn notices() -> Result<String> {
+    Ok(rendered(&components()?))
+}
+
+/// Returns all parts: those that are no crates, then the crates.
+pub(crate) fn components() -> Result<Vec<Component>> {
     let mut components = Vec::new();
     for part in PARTS {
         components.push(part.component()?);
     }
     components.extend(crates::components()?);
-    Ok(rendered(&components))
+    Ok(components)
 }
 
 /// Returns the list of components, and each text once.
@@ -110,6 +141,7 @@ mod tests {
             name: name.to_owned(),
             version: "1.0".to_owned(),
             license: "MIT".to_owned(),
+            origin: Origin::Crate,
             note: String::new(),
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
         };

@@ -3,7 +3,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Component, text};
+use super::{Component, Origin, text};
 use crate::process;
 
 /// Where the version of a part is found.
@@ -78,6 +78,11 @@ pub(super) const PARTS: &[Part] = &[
 
 impl Part {
     pub(super) fn component(&self) -> Result<Component> {
+        let origin = match self.version {
+            Version::OfV8 => Origin::V8,
+            Version::OfPyodide => Origin::Pyodide,
+            Version::Is(_) => Origin::Guest,
+        };
         let version = match self.version {
             Version::OfV8 => {
                 let lock = std::fs::read_to_string(process::root().join("Cargo.lock"));
@@ -94,6 +99,7 @@ impl Part {
             name: self.name.to_owned(),
             version,
             license: self.license.to_owned(),
+            origin,
             note: self.note.to_owned(),
             texts: self.texts.iter().map(|name| text(name)).collect::<Result<_>>()?,
         })

@@ -3,15 +3,16 @@
 
 use std::env::consts;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use isolet_pyodide_assets::Digest;
 use serde_json::{Value, json};
 
+use crate::dist::{self, Build};
 use crate::platform::Platform;
-use crate::{assets, dist, licenses, manifest, process, wheel};
+use crate::{assets, licenses, manifest, process, wheel};
 
 /// The command in the bundle. It finds `share/isolet/assets` beside its directory.
 const PROGRAM: &str = "server/bin/isolet";
@@ -20,10 +21,10 @@ const ASSETS: &str = "server/share/isolet/assets";
 const PACK: &str = include_str!("pack.py");
 
 /// Makes `target/mcpb/isolet-VERSION-PLATFORM.mcpb`.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(build: Build) -> Result<PathBuf> {
     licenses::check()?;
-    let built = dist::program()?;
-    assets::prepare(&built)?;
+    let command = dist::program(build)?;
+    assets::prepare(&command)?;
     let path = process::root().join("Cargo.toml");
     let cargo = fs::read_to_string(&path).context("cannot read `Cargo.toml`")?;
     let platform = Platform::of(consts::OS, consts::ARCH);
@@ -38,7 +39,7 @@ pub(crate) fn run() -> Result<()> {
     let program = content.join(PROGRAM).with_extension(consts::EXE_EXTENSION);
     let bin = program.parent().context("the command has no directory")?;
     fs::create_dir_all(bin).with_context(|| format!("cannot make `{}`", bin.display()))?;
-    dist::copy(&built, &program)?;
+    dist::copy(&command, &program)?;
     wheel::stage(&content.join(ASSETS))?;
     dist::copy_files(&content)?;
     write(&content.join("manifest.json"), &manifest)?;
@@ -47,7 +48,7 @@ pub(crate) fn run() -> Result<()> {
     pack(&content, &bundle)?;
     let bytes = fs::read(&bundle).context("cannot read what was built")?;
     eprintln!("made `{}`, {} bytes, sha256 {}", bundle.display(), bytes.len(), Digest::of(&bytes));
-    Ok(())
+    Ok(bundle)
 }
 
 /// Returns the manifest of the bundle, which says what `Cargo.toml` says.

@@ -50,8 +50,9 @@ before the package had native code. The wheel is:
 
 * `PyPI`: from PyPI, without native code;
 * `PyPI, compiled`: from PyPI, with WebAssembly;
-* `Pyodide's`: Pyodide's build, from a directory (`--wheels`). `cargo xtask packages` gets eleven
-  such wheels into `target/science/wheels`.
+* `Pyodide's`: Pyodide's build, which PyPI does not have. It comes with
+  [`isolet-science`](permissions.md#installed-packages), from a directory (`--wheels`) or from
+  Pyodide's CDN. `cargo xtask packages` gets eleven such wheels into `target/science/wheels`.
 
 The last column says what the script did. If it did not work, it has the error, or the package for
 which PyPI has no wheel that isolet can load. [limitations.md](limitations.md) has the reasons.
@@ -120,8 +121,11 @@ fn shown(origin: Origin) -> &'static str {
 
 /// Returns why a package does not work, in short.
 fn reason(error: &str) -> String {
-    match error.rsplit_once("No matching distribution found for ") {
-        Some((_, wanted)) => format!("no wheel of {}", code(wanted)),
+    let missing = error.rsplit_once("No matching distribution found for ");
+    let unfit =
+        error.rsplit_once("no wheel of ").and_then(|(_, rest)| rest.split_once(" runs here"));
+    match missing.map(|(_, wanted)| wanted).or(unfit.map(|(wanted, _)| wanted)) {
+        Some(wanted) => format!("no wheel of {}", code(wanted)),
         None => code(error),
     }
 }
@@ -192,6 +196,8 @@ mod tests {
     fn package_without_a_wheel_is_named() {
         let error = "pip cannot resolve a: No matching distribution found for b==1";
         assert_eq!(reason(error), "no wheel of `b==1`");
+        let error = "pip cannot resolve a: no wheel of b runs here, which has to be pure Python";
+        assert_eq!(reason(error), "no wheel of `b`");
         assert_eq!(reason("TypeError: no"), "`TypeError: no`");
     }
 

@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Profile};
-use crate::{manifest, python, setup, test};
+use crate::{dist, python, setup, test};
 
 /// Packs a bundle.
 const PACK: &str = include_str!("pack.py");
@@ -30,25 +30,31 @@ impl Source {
         match arguments {
             [] => Ok(Self::Distribution),
             ["--wheels", directory] => Ok(Self::Wheels(PathBuf::from(directory))),
-            ["--tested"] => Ok(Self::Wheels(test::science_wheels()?)),
+            ["--tested"] => Self::tested(),
             _ => bail!(
                 "`wheel --science` takes `--wheels DIR`, or `--tested` for the builds that the tests \
                  use"
             ),
         }
     }
+
+    /// Returns the builds that the tests use.
+    pub(crate) fn tested() -> Result<Self> {
+        Ok(Self::Wheels(test::science_wheels()?))
+    }
 }
 
-/// Makes the wheel and the tarball in `target/science`.
-pub(crate) fn wheel(source: &Source) -> Result<()> {
+/// Makes the wheel, the tarball and their bill of materials, and returns their directory.
+pub(crate) fn wheel(source: &Source) -> Result<PathBuf> {
     let bundle = bundle(source)?;
     let out = process::target_dir()?.join("science/dist");
     if out.exists() {
         fs::remove_dir_all(&out).with_context(|| format!("cannot empty `{}`", out.display()))?;
     }
     let mut pack = Command::new(python::program()?);
-    pack.args(["-c", PACK]).args([&bundle, &out]).arg(version()?);
-    process::check(&mut pack)
+    pack.args(["-c", PACK]).args([&bundle, &out]).arg(dist::version()?);
+    process::check(&mut pack)?;
+    Ok(out)
 }
 
 /// Makes the bundle in `target/science/bundle` anew, and returns that directory.
@@ -109,11 +115,4 @@ fn command(isolet: &Path, source: &Source, name: &str) -> Result<Command> {
     }
     python::with_python(process::with_assets(&mut command))?;
     Ok(command)
-}
-
-/// Returns isolet's version.
-fn version() -> Result<String> {
-    let path = process::root().join("Cargo.toml");
-    let text = fs::read_to_string(&path).context("cannot read `Cargo.toml`")?;
-    manifest::version(&text).map(str::to_owned).context("`Cargo.toml` has no version")
 }

@@ -20,7 +20,7 @@ pub(crate) use self::typescript::{
 use crate::process::{self, Profile};
 use crate::science::own;
 use crate::steps::{Step, Times};
-use crate::{compiler, gallery, python, setup};
+use crate::{compiler, gallery, pictures, python, setup};
 
 /// What the tests need: a Python with DSPy, the command and Pyodide.
 pub(crate) const PREPARATION: [Step; 1] = [("set-up", prepare)];
@@ -105,7 +105,7 @@ fn without_engine() -> Result<ExitCode> {
     finish(nextest.env("ISOLET_TEST_WORKER", Profile::FastBuild.built("isolet")?))
 }
 
-/// Runs the examples, which cargo has built with the tests.
+/// Runs the examples, which cargo has built with the tests, and compares README's pictures.
 fn examples() -> Result<ExitCode> {
     for name in names_of_examples()? {
         eprintln!("example {name}");
@@ -116,7 +116,7 @@ fn examples() -> Result<ExitCode> {
     let mut example = Command::new(python::program()?);
     example.arg("examples/dspy_drop_in.py").env("ISOLET_BIN", Profile::FastBuild.built("isolet")?);
     process::check(process::with_assets(example.current_dir(process::root())))?;
-    Ok(ExitCode::SUCCESS)
+    pictures::check()
 }
 
 fn finish(command: &mut Command) -> Result<ExitCode> {

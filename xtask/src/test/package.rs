@@ -20,7 +20,15 @@ const MAIN: Environment = (
     "frameworks",
     &[
         // Each half has a `conftest.py` of its own.
-        &["tests", "--ignore", "tests/adapters", "--ignore", "tests/deploy"],
+        &[
+            "tests",
+            "--ignore",
+            "tests/adapters",
+            "--ignore",
+            "tests/deploy",
+            "--ignore",
+            "tests/kernel",
+        ],
         &[
             "tests/adapters",
             "--ignore",
@@ -28,7 +36,11 @@ const MAIN: Environment = (
             "--ignore",
             "tests/adapters/test_monty.py",
             "--ignore",
+            "tests/adapters/test_node_e2b_names.py",
+            "--ignore",
             "tests/adapters/test_node_openenv.py",
+            "--ignore",
+            "tests/adapters/test_node_opensandbox.py",
             "--ignore",
             "tests/adapters/test_node_trl.py",
             "--ignore",
@@ -38,10 +50,12 @@ const MAIN: Environment = (
 );
 
 /// The environments of frameworks whose newest versions do not go with the newest ones of others.
-const OTHERS: [Environment; 5] = [
+const OTHERS: [Environment; 7] = [
     ("crewai", &[&["tests/adapters/test_crewai.py"]]),
     // Proxies, and what checks the configurations of nodes.
     ("deploy", &[&["tests/deploy", "--ignore", "tests/deploy/test_ray.py"]]),
+    // The kernel of Jupyter, by Jupyter's programs.
+    ("kernel", &[&["tests/kernel"]]),
     ("monty", &[&["tests/adapters/test_monty.py"]]),
     // With an older `mcp`, as most clients have it.
     (
@@ -53,6 +67,10 @@ const OTHERS: [Environment; 5] = [
         ],
     ),
     ("ray", &[&["tests/deploy/test_ray.py"]]),
+    (
+        "sandboxes",
+        &[&["tests/adapters/test_node_opensandbox.py", "tests/adapters/test_node_e2b_names.py"]],
+    ),
 ];
 
 /// An environment that has 6 GB, most of it for processors that the tests do not use.

@@ -142,7 +142,7 @@ mod tests {
         let has = |line: &str| assert!(text.lines().any(|one| one == line), "{line}\n{text}");
         has("| isolet | 6 | 2 | 2 | 1 | 0 | data | 2 |");
         has("| isolet-serve | 4 | 1 | 1 | 0 | 0 | http | 4 |");
-        has("Above the library: 5 crates on 2 floors, 1 arrows, 0 back; the longest is \
+        has("Above the library: 6 crates on 2 floors, 1 arrows, 0 back; the longest is \
              `isolet-serve` with 4 lines.");
     }
 }

@@ -1,4 +1,5 @@
-//! The rule for `server.json`, by which the MCP registry knows isolet.
+//! The rules for what knows the version apart from cargo: `server.json`, by which the MCP registry
+//! knows isolet, and the installer.
 
 use serde_json::Value;
 
@@ -6,6 +7,7 @@ use super::SourceFile;
 use crate::manifest;
 
 const ENTRY: &str = "server.json";
+const INSTALLER: &str = "install.sh";
 
 /// The description of the Python package, in which the registry looks for the entry's name.
 const DESCRIPTION: &str = "python/README.md";
@@ -45,4 +47,19 @@ pub(super) fn the_registry_entry_is_right(files: &[SourceFile]) -> Vec<String> {
         ));
     }
     complaints
+}
+
+/// Requires that the installer of a release installs that release.
+pub(super) fn the_installer_is_of_this_version(files: &[SourceFile]) -> Vec<String> {
+    let find = |path: &str| files.iter().find(|file| file.path == path);
+    let (Some(installer), Some(manifest)) = (find(INSTALLER), find("Cargo.toml")) else {
+        return Vec::new();
+    };
+    let version = manifest::version(&manifest.text).unwrap_or_default();
+    let said = installer.text.lines().find_map(|line| line.strip_prefix("VERSION="));
+    if said == Some(version) {
+        return Vec::new();
+    }
+    let said = said.unwrap_or("no version");
+    vec![format!("{INSTALLER}: has `VERSION={said}`, not `{version}`")]
 }

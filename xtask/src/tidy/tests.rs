@@ -278,6 +278,20 @@ fn registry_entry_that_differs_is_found() {
 }
 
 #[test]
+fn an_installer_of_another_version_is_found() {
+    let of = |text: &str| {
+        let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
+        complaints(&[
+            file("Cargo.toml", "[workspace.package]\nversion = \"1.0\"\n"),
+            file("install.sh", text),
+        ])
+    };
+    assert_eq!(of("#!/bin/sh\nVERSION=1.0\n"), Vec::<String>::new());
+    assert_eq!(of("VERSION=0.9\n"), ["install.sh: has `VERSION=0.9`, not `1.0`"]);
+    assert_eq!(of("VERSION_=1.0\n"), ["install.sh: has `VERSION=no version`, not `1.0`"]);
+}
+
+#[test]
 fn file_of_the_guest_that_is_not_listed_is_found() {
     let file = |path: &str, text: &str| SourceFile { path: path.into(), text: text.into() };
     let page = file("js/README.md", "| file | purpose |\n|-|-|\n| `a.js` | `py/a.py` |\n");
@@ -311,4 +325,27 @@ fn table_that_is_cut_in_two_is_found() {
     check("docs/a.md", &format!("x\n\n{table}\n```\n| 1 |\n```\n"), &[]);
     let cut = format!("{table}\n| 3 | 4 |\n");
     check("docs/a.md", &cut, &["docs/a.md:5: begins a table without a head"]);
+}
+
+#[test]
+fn rust_of_a_page_that_rustdoc_hides_or_does_not_compile_is_found() {
+    let page = |text: &str| SourceFile { path: "docs/a.md".to_owned(), text: text.to_owned() };
+    let library = || SourceFile {
+        path: "src/data/a.rs".to_owned(),
+        text: "//! A.\n#[doc = include_str!(\"../../docs/a.md\")]\nstruct A;\n".to_owned(),
+    };
+    let whole = "x\n\n```rust,no_run\nfn main() {}\n```\n\n```sh\n# a comment\n```\n";
+    assert_eq!(complaints(&[page(whole), library()]), [""; 0]);
+    assert_eq!(
+        complaints(&[page(whole)]),
+        ["docs/a.md: has Rust, and no `include_str!` in `src/`"]
+    );
+    let hidden = "```rust\nfn main() {\n# use std::fs;\n#\n#[test]\n}\n```\n";
+    assert_eq!(
+        complaints(&[page(hidden), library()]),
+        [
+            "docs/a.md:3: rustdoc hides this line, and Markdown does not",
+            "docs/a.md:4: rustdoc hides this line, and Markdown does not",
+        ]
+    );
 }

@@ -13,11 +13,11 @@ use crate::show::progress;
 pub(crate) struct IsolationArgs {
     /// Run the guest in a locked-down process of its own, or on a thread of this process
     #[arg(long, value_name = "WHERE", env = "ISOLET_ISOLATION", default_value = "process")]
-    #[arg(value_enum)]
+    #[arg(value_enum, hide_short_help = true)]
     isolation: Where,
     /// Run nothing unless this layer of isolation is in force, such as seccomp or landlock;
     /// repeatable, or comma-separated
-    #[arg(long, value_name = "LAYER", value_delimiter = ',')]
+    #[arg(long, value_name = "LAYER", value_delimiter = ',', hide_short_help = true)]
     require: Vec<Layer>,
 }
 

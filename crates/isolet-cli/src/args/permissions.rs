@@ -14,10 +14,12 @@ use isolet::{
     SandboxBuilder, SetImages,
 };
 
+use crate::args::secrets::SecretArgs;
 use crate::args::value_parsers;
 use crate::kit::audit;
 use crate::kit::engine::find_packages;
 use crate::kit::host_files::HostFiles;
+use crate::kit::refusals::Refusals;
 use crate::show::progress;
 use crate::show::terminal;
 use isolet_service::core::IMAGE_MEMORY_BYTES;
@@ -30,86 +32,107 @@ use isolet_support::text::on_one_line;
 #[command(next_help_heading = "Permissions")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct PermissionArgs {
-    /// Mount a directory in the guest: ro (read-only), overlay (writes stay in memory) or rw
-    /// (read-write) [default: ro]
-    #[arg(long, value_name = "HOST:GUEST[:ro|overlay|rw]", value_parser = value_parsers::mount)]
+    /// Mount a directory in the guest, by default read-only
+    ///
+    /// MODE is `ro` (read-only, the default), `overlay` (writes stay in memory) or `rw` (writes
+    /// change the directory).
+    #[arg(long, value_name = "HOST:GUEST[:MODE]", value_parser = value_parsers::mount)]
     mount: Vec<value_parsers::MountArg>,
-    /// Mount the script's directory, or without a script the current one, at /here, and start
-    /// there. Writes stay in memory
+    /// Show the script's directory to the guest
+    ///
+    /// Mounts it, or without a script the current one, at /here, and starts there. Writes stay in
+    /// memory.
     #[arg(long)]
     here: bool,
     /// What is shown there, if not the current directory.
     #[arg(skip)]
     shown_here: Option<PathBuf>,
-    /// Write the changes in an overlay to a directory after the run. The directory is created, or
-    /// must be empty
+    /// Write the changes in an overlay to a directory after the run
+    ///
+    /// The directory is created, or must be empty.
     #[arg(long, value_name = "GUEST=DIR", value_parser = value_parsers::assignment)]
+    #[arg(hide_short_help = true)]
     export: Vec<(String, String)>,
     /// Copy a file to /sandbox/NAME, or mount a directory there read-only
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     allow_read: Vec<PathBuf>,
     /// Copy a file to /sandbox/NAME and write its changes back, or mount a directory there
     /// read-write
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     allow_write: Vec<PathBuf>,
-    /// Allow requests to a server: HOST, HOST:PORT, *.DOMAIN, ADDRESS, NETWORK/BITS or localhost
+    /// Allow requests to a server, such as example.com
+    ///
+    /// RULE is HOST, HOST:PORT, *.DOMAIN, ADDRESS, NETWORK/BITS or localhost.
     #[arg(long, value_name = "RULE")]
     allow_net: Vec<String>,
     /// Deny requests to a server, even if another option allows them
-    #[arg(long, value_name = "RULE")]
+    #[arg(long, value_name = "RULE", hide_short_help = true)]
     deny_net: Vec<String>,
     /// Allow requests to every public address
     #[arg(long)]
     allow_public_net: bool,
     /// Use this address for a host name instead of asking the name server
     #[arg(long, value_name = "NAME=ADDRESS", value_parser = value_parsers::resolution)]
+    #[arg(hide_short_help = true)]
     resolve: Vec<(String, IpAddr)>,
     /// Set an environment variable of the guest
     #[arg(long, value_name = "NAME=VALUE", value_parser = value_parsers::assignment)]
     env: Vec<(String, String)>,
     /// Show a variable of isolet's own environment to the guest
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
     allow_env: Vec<String>,
-    /// Load packages before the run, such as pydantic, 'rich>=14' or numpy,pandas
+    #[command(flatten)]
+    secrets: SecretArgs,
+    /// Load packages, such as pydantic, 'rich>=14' or numpy,pandas
+    ///
+    /// The first start with them makes an image in which they are imported already, and later ones
+    /// start from it.
     #[arg(long = "with", value_name = "PACKAGES", value_parser = value_parsers::packages)]
     packages: Vec<value_parsers::Packages>,
-    /// Start from an image that has already imported packages, or modules of them such as
-    /// `sklearn.linear_model`. The first start makes the image, which takes some seconds
+    /// Start from an image that has already imported packages, or modules of them
+    ///
+    /// `--with` does that for packages. This option does it for modules such as
+    /// `sklearn.linear_model`, too, and where `--env` or `--audit` is given. The first start makes
+    /// the image, which takes some seconds.
     #[arg(long, value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    #[arg(hide_short_help = true)]
     preload: Vec<value_parsers::Packages>,
-    /// Load the packages of `--with` anew. Otherwise the first start with them makes an image that
-    /// has already imported them, and later ones start from it
-    #[arg(long)]
+    /// Load the packages of `--with` anew, where an image of them cannot be stored
+    #[arg(long, hide_short_help = true)]
     no_image: bool,
     /// Load packages when they are imported
     #[arg(long, value_name = "PACKAGES", value_parser = value_parsers::packages)]
+    #[arg(hide_short_help = true)]
     allow_package: Vec<value_parsers::Packages>,
     /// Load the packages that the script lists in its `# /// script` block
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     script_packages: bool,
     /// Import packages of the bundle in a directory, or of `none` [default: `$ISOLET_BUNDLE`, or
     /// isolet-science where it is installed]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     bundle: Option<PathBuf>,
     /// Look for wheels in a directory first
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     wheels: Vec<PathBuf>,
     /// Take Pyodide's packages from a directory, or from a URL that contains {file}
-    #[arg(long, value_name = "SOURCE")]
+    #[arg(long, value_name = "SOURCE", hide_short_help = true)]
     pyodide_packages: Option<String>,
     /// Take packages only from the cache and from directories of wheels
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     offline: bool,
     /// Trust the certificate authorities in a PEM file, too: for requests of the guest, and to
     /// fetch packages and Pyodide
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) ca_file: Vec<PathBuf>,
     /// Append each allowed or denied access to a file, as a line of JSON
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     audit: Option<PathBuf>,
     /// That log, of a server that goes on while it cannot be written.
     #[arg(skip)]
     journal: Option<Arc<Journal>>,
+    /// Why requests were refused.
+    #[arg(skip)]
+    pub(crate) refusals: Refusals,
 }
 
 /// The guest path at which `--here` mounts a directory.
@@ -319,6 +342,7 @@ impl PermissionArgs {
             && !self.no_image
             && self.env.is_empty()
             && self.allow_env.is_empty()
+            && self.secrets.is_empty()
             && self.audit.is_none()
             && memory_bytes >= IMAGE_MEMORY_BYTES
     }
@@ -351,7 +375,8 @@ impl PermissionArgs {
             permissions.check_out_of_reach("the authorities of `--ca-file`", file)?;
         }
         for (name, value) in variables {
-            let mut named = self.env.iter().map(|(name, _)| name).chain(&self.allow_env);
+            let named = self.env.iter().map(|(name, _)| name).chain(&self.allow_env);
+            let mut named = named.chain(self.secrets.names());
             if !named.any(|other| other == name) {
                 permissions = permissions.env(name, value);
             }
@@ -374,6 +399,8 @@ impl PermissionArgs {
             };
             return Ok(builder.on_audit(sink).audit_gate(move |_| audit::check(&gate)));
         }
+        let refusals = self.refusals.clone();
+        let builder = builder.on_refusal(move |event| refusals.note(event));
         Ok(match self.audit_log()? {
             Some(log) => builder.on_audit(move |event| log.write(&line(event))),
             None => builder,
@@ -516,6 +543,7 @@ impl PermissionArgs {
         for name in &self.allow_env {
             permissions = permissions.allow_env(name)?;
         }
+        permissions = self.secrets.grant(permissions)?;
         for package in self.packages.iter().chain(&self.allow_package).flatten() {
             permissions = permissions.allow_package(package)?;
         }

@@ -22,35 +22,40 @@ const IMPORT_TIMES: u32 = 4;
 
 /// What a sandbox is made of.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Limits and isolation")]
 pub(crate) struct PolicyArgs {
-    /// Maximum wall-clock time of a run: 500ms, 10s, 2m, seconds without a unit, or none. Importing
-    /// packages for an image, once, may take four times as long
+    /// Maximum time of a run, such as 500ms, 10s, 2m or none
+    ///
+    /// It is wall-clock time, and without a unit in seconds. Importing packages for an image, once,
+    /// may take four times as long.
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = value_parsers::duration)]
     pub(crate) timeout: Duration,
-    /// Maximum time of the host's functions in a run, which --timeout does not include
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value_parsers::duration)]
-    pub(crate) host_timeout: Duration,
-    /// Maximum size of each output stream, such as 64KiB. isolet drops the rest and exits with
-    /// status 3; with --json it drops the middle [default: no limit; with --json 16MiB]
-    #[arg(long, value_name = "BYTES", value_parser = value_parsers::bytes)]
+    /// Maximum size of each output stream, such as 64KiB [default: no limit; with --json 16MiB]
+    ///
+    /// isolet drops the rest and exits with status 3; with --json it drops the middle.
+    #[arg(long, value_name = "BYTES", value_parser = value_parsers::bytes, hide_short_help = true)]
     pub(crate) max_output: Option<u64>,
-    /// Maximum memory of a session, such as 256MiB; beyond it Python raises `MemoryError`
+    /// Maximum memory of a session, such as 256MiB
+    ///
+    /// Beyond it Python raises `MemoryError`.
     #[arg(long, value_name = "BYTES", default_value = "1GiB", value_parser = value_parsers::bytes)]
     pub(crate) memory: u64,
-    /// Do not show the progress of slow steps, such as making an image or fetching packages
-    #[arg(short, long)]
+    /// Do not tell of slow steps, such as making an image or fetching packages
+    #[arg(short, long, hide_short_help = true, help_heading = "Options")]
     pub(crate) quiet: bool,
     /// Make the session deterministic: random numbers, clocks and the order of threads and tasks
     /// are derived from this number
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     /// When a session with a seed starts, such as 2026-07-01T12:00:00Z
     /// [default: 2026-01-01T00:00:00Z]
     #[arg(long, value_name = "TIME", requires = "seed", value_parser = value_parsers::time)]
+    #[arg(hide_short_help = true)]
     pub(crate) start_time: Option<SystemTime>,
-    /// Set for a session that is recorded: it goes on elsewhere, where the terminal is another one.
+    /// Set for a session that is recorded, which goes on where the terminal is another one, and for
+    /// one whose output goes elsewhere.
     #[arg(skip)]
-    pub(crate) is_recorded: bool,
+    pub(crate) has_no_terminal: bool,
     #[command(flatten)]
     pub(crate) isolation: IsolationArgs,
     #[command(flatten)]
@@ -91,7 +96,6 @@ impl PolicyArgs {
         })?;
         let limits = Limits::default()
             .max_run_time(self.timeout)
-            .max_host_time(self.host_timeout)
             .max_stdout_bytes(kept)
             .max_stderr_bytes(kept)
             .max_memory_bytes(self.memory);
@@ -99,7 +103,7 @@ impl PolicyArgs {
         if let Some(seed) = self.seed {
             builder = builder.deterministic(seed, self.start_time);
         }
-        let terminal = terminal::terminal().filter(|_| !keeps_output && !self.is_recorded);
+        let terminal = terminal::terminal().filter(|_| !keeps_output && !self.has_no_terminal);
         if let Some(terminal) = terminal {
             builder = builder.terminal(terminal);
         }

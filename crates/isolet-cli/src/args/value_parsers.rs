@@ -86,7 +86,8 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         return Duration::try_from_secs_f64(seconds)
             .map_err(|_| format!("`{text}` is no number of seconds that a run can last"));
     }
-    humantime::parse_duration(text).map_err(|error| format!("`{text}` is no duration: {error}"))
+    humantime::parse_duration(text)
+        .map_err(|_| format!("`{text}` is no time, such as 500ms, 10s, 2m or none"))
 }
 
 /// Parses a size in bytes: `4096`, `64KiB`, `16MiB`, `1GB`.

@@ -1,6 +1,7 @@
-//! Finds where the options of `isolet run` end: at the script, as for python. All later words
-//! belong to the script, so that a wrapper's `"$@"` cannot grant the guest anything. Only where a
-//! notebook's outputs go can be said directly after the notebook: `nbconvert` puts it there, too.
+//! Finds the subcommand of a command line that names none, and where the options of `isolet run`
+//! end: at the script, as for python. All later words belong to the script, so that a wrapper's
+//! `"$@"` cannot grant the guest anything. Only where a notebook's outputs go can be said directly
+//! after the notebook: `nbconvert` puts it there, too.
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,10 +10,78 @@ use std::path::Path;
 use clap::{Arg, Command};
 
 /// Options that say what to run. Their value ends isolet's options.
-const LAST_OPTIONS: [char; 2] = ['c', 'm'];
+const LAST_OPTIONS: [char; 3] = ['c', 'm', 's'];
 
 /// The option that may come directly after a notebook.
 const OUTPUT: &str = "--output";
+
+/// Inserts `run` before a program that comes without a subcommand, as in `isolet x.py`, and `repl`
+/// if there is none and `is_at_terminal` is set: who only names options of `isolet run`, or nothing
+/// at all, wants a prompt. A subcommand comes before a file of the same name.
+pub(crate) fn name_subcommand(
+    mut words: Vec<OsString>,
+    command: &mut Command,
+    is_at_terminal: bool,
+) -> Vec<OsString> {
+    command.build();
+    if let Some(name) = implied_subcommand(&words, command, is_at_terminal) {
+        words.insert(1, name.into());
+    }
+    words
+}
+
+fn implied_subcommand(
+    words: &[OsString],
+    command: &Command,
+    is_at_terminal: bool,
+) -> Option<&'static str> {
+    let run = command.find_subcommand("run")?;
+    let mut has_run_options = false;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let bytes = word.as_encoded_bytes();
+        if bytes == b"--" {
+            return Some("run");
+        }
+        if bytes == b"-" || !bytes.starts_with(b"-") {
+            return is_program(word, command).then_some("run");
+        }
+        let option = if let Some(option) = last_option(word, command) {
+            if option.ends {
+                return None;
+            }
+            option
+        } else {
+            has_run_options = true;
+            last_option(word, run)?
+        };
+        if option.ends_options {
+            return Some("run");
+        }
+        at += 1 + usize::from(option.has_value_apart);
+    }
+    match (is_at_terminal, has_run_options) {
+        (true, _) => Some("repl"),
+        (false, true) => Some("run"),
+        (false, false) => None,
+    }
+}
+
+/// Returns `true` if a word is no subcommand, and names a file or looks like the path of one.
+fn is_program(word: &OsStr, command: &Command) -> bool {
+    let is_path = word.as_encoded_bytes().iter().any(|byte| matches!(byte, b'/' | b'.'));
+    command.find_subcommand(word).is_none()
+        && (word == "-" || is_path || Path::new(word).try_exists().unwrap_or(true))
+}
+
+/// Returns the subcommand whose name is most like a word that is none, if one is.
+pub(crate) fn similar_subcommand(word: &str, command: &Command) -> Option<String> {
+    let names = command.get_subcommands().filter(|one| !one.is_hide_set()).map(Command::get_name);
+    let distances = names.map(|name| (strsim::osa_distance(word, name), name));
+    // A third of the letters may be wrong.
+    let near = distances.filter(|(distance, name)| 3 * distance <= name.len().max(word.len()));
+    near.min().map(|(_, name)| name.to_owned())
+}
 
 /// Inserts a `--` before the script's words, if the command line is one of `isolet run`.
 pub(crate) fn end_options(mut words: Vec<OsString>, command: &mut Command) -> Vec<OsString> {
@@ -136,6 +205,8 @@ struct LastOption {
     has_value_apart: bool,
     /// No option follows.
     ends_options: bool,
+    /// Only a text is printed: the help, or the version.
+    ends: bool,
 }
 
 impl LastOption {
@@ -143,6 +214,7 @@ impl LastOption {
         Self {
             has_value_apart: takes_value(option) && !has_value_here,
             ends_options: option.get_short().is_some_and(|name| LAST_OPTIONS.contains(&name)),
+            ends: matches!(option.get_id().as_str(), "help" | "version"),
         }
     }
 }

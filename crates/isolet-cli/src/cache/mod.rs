@@ -27,7 +27,7 @@ pub(crate) enum CacheCommand {
     ///
     /// The cache has, for each version of isolet, the assets and one memory image. It has images
     /// with packages, at most 2 GiB of them, and the wheel of every package that was ever loaded,
-    /// without a limit.
+    /// without a limit. FOR names the packages and modules of an image.
     List {
         /// Print one JSON object
         #[arg(long)]
@@ -63,6 +63,8 @@ enum KindArg {
     Images,
     /// Wheels, and the results of resolving requirements
     Packages,
+    /// Lists of the tools of MCP servers
+    Mcp,
 }
 
 impl CleanArgs {
@@ -71,6 +73,7 @@ impl CleanArgs {
             Kind::Assets => KindArg::Assets,
             Kind::Image => KindArg::Images,
             Kind::Wheel | Kind::Resolutions => KindArg::Packages,
+            Kind::Mcp => KindArg::Mcp,
         };
         let is_old = self.older_than.is_none_or(|age| entry.age(now) >= age);
         let is_unused = !self.unused || entry.is_of_another_version;
@@ -118,11 +121,12 @@ fn root() -> Result<PathBuf> {
 fn table(root: &Path, entries: &[Entry], now: SystemTime) -> String {
     let mut text = String::new();
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or_default().max(4);
-    let mut line = |kind: &str, name: &str, files: &str, size: &str, age: &str| {
-        // Writing to a `String` cannot fail.
-        let _ = writeln!(text, "{kind:<11}  {name:<width$}  {files:>5}  {size:>10}  {age:>4}");
+    let mut line = |kind: &str, name: &str, files: &str, size: &str, age: &str, purpose: &str| {
+        let line =
+            format!("{kind:<11}  {name:<width$}  {files:>5}  {size:>10}  {age:>4}  {purpose}");
+        text.extend([line.trim_end(), "\n"]);
     };
-    line("KIND", "NAME", "FILES", "SIZE", "AGE");
+    line("KIND", "NAME", "FILES", "SIZE", "AGE", "FOR");
     for entry in entries {
         let (files, size) = (entry.files.to_string(), shown_bytes(entry.bytes));
         line(
@@ -131,6 +135,7 @@ fn table(root: &Path, entries: &[Entry], now: SystemTime) -> String {
             &files,
             &size,
             &shown_age(entry.age(now)),
+            &on_one_line(entry.purpose.as_deref().unwrap_or_default()),
         );
     }
     let total = shown_bytes(entries.iter().map(|entry| entry.bytes).sum());
@@ -144,6 +149,7 @@ fn object(root: &Path, entries: &[Entry]) -> serde_json::Value {
         json!({
             "kind": entry.kind.name(),
             "name": entry.name,
+            "for": entry.purpose,
             "path": entry.path.to_string_lossy(),
             "files": entry.files,
             "bytes": entry.bytes,

@@ -31,7 +31,7 @@ pub(super) fn remove(root: &Path, entries: &[Entry]) -> Result<Removed> {
     for entry in entries {
         let turn = match entry.kind {
             Kind::Assets => fetch_turn(&entry.path),
-            Kind::Image | Kind::Wheel | Kind::Resolutions => Ok(None),
+            Kind::Image | Kind::Wheel | Kind::Resolutions | Kind::Mcp => Ok(None),
         };
         let Ok(_turn) = turn else {
             removed.busy.push(entry.path.clone());

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -14,6 +14,12 @@ const PACKAGES: &str = "packages";
 const PRELOADED: &str = "images";
 /// The prefixes of the names of images: without packages, and with some.
 const IMAGES: [&str; 2] = ["image-", "preloaded-"];
+/// The directory of the lists of tools of MCP servers.
+const MCP: &str = "mcp";
+/// The extension of the file that says which packages an image is for.
+const PURPOSE: &str = "for";
+/// The most bytes of it that are read.
+const MAX_PURPOSE_BYTES: u64 = 4096;
 /// Lock files stay, because a waiting process has them open.
 const LOCKS: [&str; 2] = [".lock", ".image.lock"];
 
@@ -24,6 +30,7 @@ pub(super) enum Kind {
     Image,
     Wheel,
     Resolutions,
+    Mcp,
 }
 
 impl Kind {
@@ -34,6 +41,7 @@ impl Kind {
             Self::Image => "image",
             Self::Wheel => "wheel",
             Self::Resolutions => "resolutions",
+            Self::Mcp => "mcp",
         }
     }
 }
@@ -43,6 +51,8 @@ impl Kind {
 pub(super) struct Entry {
     pub(super) kind: Kind,
     pub(super) name: String,
+    /// The packages and modules that an image is for, in words; `None` if that is unknown.
+    pub(super) purpose: Option<String>,
     /// The file, or the directory of the files.
     pub(super) path: PathBuf,
     pub(super) files: usize,
@@ -60,6 +70,7 @@ impl Entry {
         Self {
             kind,
             name: name.to_owned(),
+            purpose: None,
             path: path.to_owned(),
             files: 0,
             bytes: 0,
@@ -83,18 +94,32 @@ impl Entry {
     }
 }
 
-/// The images of a directory by name, each with the record that it was verified.
+/// The images of a directory by name, each with the files about it: the record that it was
+/// verified, what it is for, why it cannot be made.
 #[derive(Default)]
 struct Images(BTreeMap<String, Entry>);
 
 impl Images {
     fn add(&mut self, name: &str, path: &Path, metadata: &Metadata, prefix: &str) {
         let of_record = || name.strip_prefix('.')?.strip_suffix(".checked");
-        let image = of_record().unwrap_or(name);
+        let stem = of_record().unwrap_or(name);
+        let stem = stem.rsplit_once('.').map_or(stem, |(stem, _)| stem);
+        let image = format!("{stem}.bin");
         let make =
-            || Entry::new(Kind::Image, &format!("{prefix}{image}"), &path.with_file_name(image));
-        self.0.entry(image.to_owned()).or_insert_with(make).add(path.to_owned(), metadata);
+            || Entry::new(Kind::Image, &format!("{prefix}{image}"), &path.with_file_name(&image));
+        let entry = self.0.entry(image.clone()).or_insert_with(make);
+        entry.add(path.to_owned(), metadata);
+        if path.extension().is_some_and(|extension| extension == PURPOSE) {
+            entry.purpose = purpose(path);
+        }
     }
+}
+
+/// Reads what an image is for.
+fn purpose(path: &Path) -> Option<String> {
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(MAX_PURPOSE_BYTES).read_to_string(&mut text).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
 /// Lists the entries in the directory, sorted by kind and name. Empty if the directory does not
@@ -129,6 +154,14 @@ pub(super) fn entries(root: &Path) -> io::Result<Vec<Entry>> {
         resolutions.add(path, &metadata);
     }
     entries.push(resolutions);
+    let directory = root.join(MCP);
+    let mut lists = Entry::new(Kind::Mcp, "lists of tools", &directory);
+    for (_, path, metadata) in children(&directory)? {
+        if !metadata.is_dir() {
+            lists.add(path, &metadata);
+        }
+    }
+    entries.push(lists);
     entries.retain(|entry| entry.files > 0);
     entries.sort_by(|a, b| (a.kind, &a.name, &a.path).cmp(&(b.kind, &b.name, &b.path)));
     Ok(entries)

@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use rustix::process::{Resource, getrlimit};
+use serde::Serialize;
 
 use isolet::internals::control_groups;
 use isolet_service::node::Memory;
@@ -20,7 +21,15 @@ const TASKS: u64 = 5;
 const NODE_MAPPINGS: u64 = 6;
 const MEBIBYTES: u64 = 10;
 
+/// What a number of sessions needs.
+#[derive(Serialize)]
+pub(super) struct Capacity {
+    sessions: u64,
+    needs: [Need; 6],
+}
+
 /// The amount of a resource that the sessions need.
+#[derive(Serialize)]
 struct Need {
     what: &'static str,
     needed: u64,
@@ -35,18 +44,28 @@ impl Need {
     }
 }
 
-/// Prints what `sessions` sessions need, and whether it is there. Returns `true` if all is.
-pub(super) fn report(out: &mut impl Write, sessions: u64) -> io::Result<bool> {
-    let needs = needs(sessions);
-    writeln!(out, "\nfor {sessions} sessions in one node")?;
-    writeln!(out, "{:28}  {:>12}  {:>12}", "", "needed", "limit")?;
-    for need in &needs {
-        let Need { what, needed, limit, help } = need;
-        let limit = limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
-        let verdict = if need.is_met() { "ok".to_owned() } else { format!("too low: {help}") };
-        writeln!(out, "{what:28}  {needed:>12}  {limit:>12}  {verdict}")?;
+impl Capacity {
+    /// Compares what these sessions need with what there is.
+    pub(super) fn of(sessions: u64) -> Self {
+        Self { sessions, needs: needs(sessions) }
     }
-    Ok(needs.iter().all(Need::is_met))
+
+    /// Returns `true` if all that they need is there.
+    pub(super) fn is_enough(&self) -> bool {
+        self.needs.iter().all(Need::is_met)
+    }
+
+    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "\nfor {} sessions in one node", self.sessions)?;
+        writeln!(out, "{:28}  {:>12}  {:>12}", "", "needed", "limit")?;
+        for need in &self.needs {
+            let Need { what, needed, limit, help } = need;
+            let limit = limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+            let verdict = if need.is_met() { "ok".to_owned() } else { format!("too low: {help}") };
+            writeln!(out, "{what:28}  {needed:>12}  {limit:>12}  {verdict}")?;
+        }
+        Ok(())
+    }
 }
 
 fn needs(sessions: u64) -> [Need; 6] {
@@ -120,13 +139,14 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_too_low_is_named_with_what_helps() {
-        let mut out = Vec::new();
-        assert!(!report(&mut out, u64::MAX).unwrap());
+        let (mut out, capacity) = (Vec::new(), Capacity::of(u64::MAX));
+        capacity.print(&mut out).unwrap();
+        assert!(!capacity.is_enough());
         let text = String::from_utf8(out).unwrap();
         let line = text.lines().find(|line| line.starts_with("tasks")).unwrap();
         assert!(line.contains(&u64::MAX.to_string()), "{line}");
         assert!(line.contains("too low: raise the sysctl `kernel.pid_max`"), "{line}");
         // One session is what all the tests have.
-        assert!(report(&mut Vec::new(), 1).unwrap());
+        assert!(Capacity::of(1).is_enough());
     }
 }

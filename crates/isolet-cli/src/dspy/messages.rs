@@ -3,6 +3,7 @@
 use isolet::profile::json_dumps;
 use isolet::profile::python_interpreter::{InterpreterError, Output};
 use isolet::{Param, PyException, TypeHint, Value};
+use isolet_service::core::in_options;
 use serde::Deserialize;
 
 use isolet_support::json_text as json;
@@ -141,7 +142,8 @@ pub(super) fn result(id: Value, result: Value) -> String {
 }
 
 /// Returns an error response.
-pub(super) fn error(id: Value, code: i32, message: String) -> String {
+pub(super) fn error(id: Value, code: i32, message: &str) -> String {
+    let message = in_options(message);
     let error = dict([("code", i64::from(code).into()), ("message", message.into())]);
     json_dumps(&dict([version(), ("error", error), ("id", id)]))
 }
@@ -162,7 +164,7 @@ pub(super) fn failure(id: Value, error: InterpreterError) -> String {
     let exception = match error {
         InterpreterError::Execution(exception) => exception,
         // The client takes this code as the end of the session, which has indeed ended.
-        other => return self::error(id, INTERNAL_ERROR, other.to_string()),
+        other => return self::error(id, INTERNAL_ERROR, &other.to_string()),
     };
     let code = code_of(&exception.type_name);
     let (message, args) = described(&exception);

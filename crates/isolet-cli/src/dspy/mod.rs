@@ -17,6 +17,7 @@ use isolet::profile::python_interpreter::{InterpreterOptions, PythonInterpreter}
 
 use crate::args::isolation::IsolationArgs;
 use crate::args::value_parsers;
+use crate::kit::person;
 use channel::Channel;
 use files::AllowedFiles;
 use runner::Runner;
@@ -56,6 +57,10 @@ pub(crate) struct DspyArgs {
 
 /// Serves one client until it sends `shutdown` or closes the pipe.
 pub(crate) fn dspy(args: DspyArgs, assets: Option<&Path>) -> Result<ExitCode> {
+    person::tell(
+        "DSPy's protocol",
+        "DSPy starts it: `PythonInterpreter(deno_command=[\"isolet\", \"dspy\"])`.",
+    )?;
     let limits = Limits::default()
         .max_run_time(args.timeout)
         .max_host_time(args.host_timeout)

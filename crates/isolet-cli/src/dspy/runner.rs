@@ -82,7 +82,7 @@ impl Runner {
             }
             other => {
                 let text = format!("Method not found: {other}");
-                messages::error(id, messages::METHOD_NOT_FOUND, text)
+                messages::error(id, messages::METHOD_NOT_FOUND, &text)
             }
         })
     }
@@ -112,7 +112,7 @@ impl Runner {
             }
             Err(reason) => {
                 let text = format!("Failed to mount file: {reason}");
-                messages::error(id, messages::RUNTIME_ERROR, text)
+                messages::error(id, messages::RUNTIME_ERROR, &text)
             }
         }
     }
@@ -149,7 +149,7 @@ impl Runner {
                 let registered = [("tools".into(), names), ("outputs".into(), outputs)];
                 messages::result(id, Value::Dict(registered.into()))
             }
-            Err(error) => messages::error(id, messages::RUNTIME_ERROR, error.to_string()),
+            Err(error) => messages::error(id, messages::RUNTIME_ERROR, &error.to_string()),
         }
     }
 
@@ -160,9 +160,9 @@ impl Runner {
             Ok(_) => messages::result(id, Value::Dict(vec![("injected".into(), name)])),
             Err(error @ (InterpreterError::Execution(_) | InterpreterError::Interpreter(_))) => {
                 let text = format!("Failed to inject var: {error}");
-                messages::error(id, messages::RUNTIME_ERROR, text)
+                messages::error(id, messages::RUNTIME_ERROR, &text)
             }
-            Err(error) => messages::error(id, messages::INTERNAL_ERROR, error.to_string()),
+            Err(error) => messages::error(id, messages::INTERNAL_ERROR, &error.to_string()),
         }
     }
 }
@@ -177,5 +177,5 @@ fn request_of(request: Request) -> Result<Box<Incoming>, String> {
             (id, messages::PARSE_ERROR, format!("Invalid JSON input: {reason}"))
         }
     };
-    Err(messages::error(id, code, text))
+    Err(messages::error(id, code, &text))
 }

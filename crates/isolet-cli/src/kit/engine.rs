@@ -3,17 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use isolet::{
-    ASSETS_VARIABLE, BUNDLE_VARIABLE, Bundle, Error, ErrorKind, find_assets, find_bundle,
-};
-use isolet_pyodide_assets::{Authorities, Bar, FetchOptions, Progress, Silent, fetch, lock};
-use isolet_support::size::shown_bytes;
+use anyhow::Result;
+use isolet::internals::{fetch_missing, is_for_a_missing_file, is_named};
+use isolet::{BUNDLE_VARIABLE, Bundle, find_assets, find_bundle};
+use isolet_pyodide_assets::{Authorities, Bar, Progress, Silent};
 
 use crate::show::progress;
-
-/// The environment variable that overrides the download source, a URL that contains `{file}`.
-const SOURCE_VARIABLE: &str = "ISOLET_ASSETS_URL";
 
 /// Opens an engine from the assets. If a file is missing in isolet's own directory of assets,
 /// fetches the assets and tries once more. A directory that the user named is never changed.
@@ -24,48 +19,18 @@ pub(crate) fn open_engine<T>(
 ) -> Result<T> {
     let dir = find_assets(named)?;
     match open(&dir) {
-        Err(error) if !is_named(named) && is_for_a_missing_file(&error, &dir) => {
-            fetch_before_a_start(&dir, ca_files)?;
+        Err(error) if !is_named(named) && is_missing(&error, &dir) => {
+            // If standard error is closed, the note is lost.
+            let tell = |text: &str| _ = writeln!(io::stderr(), "{text}");
+            fetch_missing(&dir, authorities(ca_files)?, &mut *fetch_progress(), &tell)?;
             open(&dir)
         }
         result => result,
     }
 }
 
-/// Returns `true` if the user has named a directory of assets.
-fn is_named(named: Option<&Path>) -> bool {
-    #[expect(clippy::disallowed_methods, reason = "the variable that `find_assets` looks at")]
-    let variable = std::env::var_os(ASSETS_VARIABLE).is_some_and(|dir| !dir.is_empty());
-    named.is_some() || variable
-}
-
-fn is_for_a_missing_file(error: &anyhow::Error, dir: &Path) -> bool {
-    let is_of_assets =
-        error.downcast_ref::<Error>().is_some_and(|error| error.kind() == ErrorKind::Assets);
-    let is_missing = |name: &str| matches!(dir.join(name).try_exists(), Ok(false));
-    is_of_assets && lock().is_ok_and(|lock| lock.files().iter().any(|file| is_missing(file.name())))
-}
-
-fn fetch_before_a_start(dir: &Path, ca_files: &[PathBuf]) -> Result<()> {
-    let options = fetch_options(ca_files)?;
-    let lock = lock()?;
-    let bytes: u64 = lock.files().iter().map(isolet_pyodide_assets::LockedFile::size).sum();
-    // If standard error is closed, the note is lost.
-    let _ = writeln!(
-        io::stderr(),
-        "fetching Pyodide {} ({}) to `{}`, which happens once",
-        lock.version(),
-        shown_bytes(bytes),
-        dir.display()
-    );
-    let fetched = fetch(dir, &options, &mut *fetch_progress());
-    fetched.map(drop).with_context(|| {
-        format!(
-            "the assets are not in `{}` and cannot be fetched; without a network, copy that \
-             directory from a machine where `isolet assets fetch` has filled it",
-            dir.display()
-        )
-    })
+fn is_missing(error: &anyhow::Error, dir: &Path) -> bool {
+    error.downcast_ref().is_some_and(|error| is_for_a_missing_file(error, dir))
 }
 
 /// Returns the packages that are installed, or those in a directory that the user has named. An
@@ -86,18 +51,13 @@ fn is_bundle_named() -> bool {
     variable
 }
 
-pub(crate) fn fetch_options(ca_files: &[PathBuf]) -> Result<FetchOptions> {
+/// Returns the certificate authorities to trust besides those of the system.
+pub(crate) fn authorities(files: &[PathBuf]) -> Result<Authorities> {
     let mut authorities = Authorities::default();
-    for file in ca_files {
+    for file in files {
         authorities.add_file(file)?;
     }
-    let options = FetchOptions::default().authorities(authorities);
-    #[expect(clippy::disallowed_methods, reason = "the command's own setting")]
-    let source = std::env::var(SOURCE_VARIABLE).ok().filter(|source| !source.is_empty());
-    Ok(match source {
-        Some(source) => options.sources([source]),
-        None => options,
-    })
+    Ok(authorities)
 }
 
 pub(crate) fn fetch_progress() -> Box<dyn Progress> {

@@ -1,12 +1,15 @@
-//! Hints for a run that fails because something was not shown to it: a directory, an option, a
-//! package.
+//! Hints for a run that fails because something was not given to it: a directory, an option, a
+//! package, a server.
 
 use std::path::PathBuf;
 
 use isolet::{Execution, Outcome};
+use isolet_service::core::hint_in_options;
 
-/// The likely cause of a failed import: a directory from which python would import and that the
-/// guest does not see, or an option that is among the program's arguments.
+use crate::kit::refusals::Refusals;
+
+/// The likely cause of a failed import or request: a directory from which python would import and
+/// that the guest does not see, an option that is among the program's arguments, or a rule.
 #[derive(Default)]
 pub(crate) struct ImportHints {
     pub(crate) directory: Option<PathBuf>,
@@ -14,6 +17,7 @@ pub(crate) struct ImportHints {
     pub(crate) misplaced: Option<String>,
     /// The name given with `-m`.
     pub(crate) module: Option<String>,
+    pub(crate) refusals: Refusals,
 }
 
 impl ImportHints {
@@ -21,7 +25,8 @@ impl ImportHints {
     pub(crate) fn hint(&self, execution: &Execution) -> Option<String> {
         self.missing_module(execution)
             .or_else(|| self.misplaced_option(execution))
-            .or_else(|| missing_package(execution))
+            .or_else(|| hint_in_options(execution))
+            .or_else(|| self.refusals.hint(execution))
     }
 
     /// Returns a hint if the run failed for want of something that options give.
@@ -56,14 +61,6 @@ impl ImportHints {
         let directory = directory.display();
         Some(format!("`{found}` is in `{directory}`, which `--here` shows to the guest"))
     }
-}
-
-/// Returns a hint if a module is missing that a package may have.
-fn missing_package(execution: &Execution) -> Option<String> {
-    let name = unknown_module(execution)?;
-    // A module that its package lacks is not loaded by loading the package.
-    let is_whole = execution.exception()?.message == format!("No module named '{name}'");
-    is_whole.then(|| format!("`--with {name}` loads it, if its package has that name"))
 }
 
 /// Returns the module that a run has not found.

@@ -42,8 +42,8 @@ pub(super) enum Action {
 
 #[derive(clap::Args)]
 pub(super) struct Checked {
-    /// Accept the servers of `--import` that are new or have changed
-    #[arg(long, requires = "import")]
+    /// Accept the servers of `--import` and `--import-project` that are new or have changed
+    #[arg(long)]
     accept: bool,
     #[command(flatten)]
     servers: ServerArgs,

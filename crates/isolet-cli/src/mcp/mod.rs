@@ -7,7 +7,6 @@ mod model;
 mod sandboxes;
 mod servers;
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use crate::args::policy::PolicyArgs;
 use crate::args::value_parsers;
 use crate::kit::audit;
 use crate::kit::heap;
+use crate::kit::person;
 use crate::kit::signals;
 use isolet_mcp::server::{self, Bounds, HttpSettings, Listener, OnCall, Settings, StoreSettings};
 use isolet_support::journal::Journal;
@@ -34,23 +34,29 @@ const RUNNING_THREADS: usize = 512;
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
+// A client starts the server in a directory of its own, and what its guests need are secrets.
+#[command(mut_arg("here", |argument| argument.hide_short_help(true)))]
+#[command(mut_arg("env", |argument| argument.hide_short_help(true)))]
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     action: Option<manage::Action>,
-    /// Serve HTTP at this address instead of standard input and output: ADDRESS:PORT, or
-    /// unix:PATH for a Unix socket
+    /// Serve HTTP at this address, or at unix:PATH, instead of a pipe
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Server")]
     http: Option<Address>,
-    /// Read the token that clients of `--http` have to send from a file. Without it isolet makes
-    /// one and prints it
+    /// Read the token that clients of `--http` have to send from a file
+    ///
+    /// Without it isolet makes one and prints it.
     #[arg(long, value_name = "FILE", requires = "http", help_heading = "Server")]
+    #[arg(hide_short_help = true)]
     token_file: Option<PathBuf>,
     /// Accept requests that a browser sends from pages of this origin, such as
     /// `https://app.example.com:443`, besides those of localhost
     #[arg(long, value_name = "ORIGIN", requires = "http", help_heading = "Server")]
+    #[arg(hide_short_help = true)]
     allow_origin: Vec<String>,
     /// Accept requests to this host name, besides localhost and the loopback addresses
     #[arg(long, value_name = "NAME", requires = "http", help_heading = "Server")]
+    #[arg(hide_short_help = true)]
     allow_host: Vec<String>,
     /// How long a session is kept that nobody uses
     #[arg(
@@ -58,22 +64,27 @@ pub(crate) struct McpArgs {
         value_name = "TIME",
         default_value = "30m",
         value_parser = value_parsers::duration,
+        hide_short_help = true,
         help_heading = "Server"
     )]
     session_ttl: Duration,
     /// Maximum number of sessions. A new one takes the place of the one not used for longest
     #[arg(long, value_name = "COUNT", default_value_t = 32, help_heading = "Server")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=10_000))]
+    #[arg(hide_short_help = true)]
     max_sessions: usize,
-    /// Put sessions that nobody uses to sleep in this directory instead of ending them. The next
-    /// call with the handle wakes one, also after a restart of the server
-    #[arg(long, value_name = "DIR", help_heading = "Server")]
+    /// Keep sessions that nobody uses in this directory instead of ending them
+    ///
+    /// They sleep there. The next call with the handle wakes one, also after a restart of the
+    /// server.
+    #[arg(long, value_name = "DIR", help_heading = "Server", hide_short_help = true)]
     session_store: Option<PathBuf>,
     /// How long a session may sleep
     #[arg(
         long,
         value_name = "TIME",
         default_value = "7d",
+        hide_short_help = true,
         value_parser = value_parsers::duration,
         requires = "session_store",
         help_heading = "Server"
@@ -84,31 +95,55 @@ pub(crate) struct McpArgs {
         long,
         value_name = "BYTES",
         default_value = "1GiB",
+        hide_short_help = true,
         value_parser = value_parsers::bytes,
         requires = "session_store",
         help_heading = "Server"
     )]
     store_size: u64,
-    /// Maximum length of each part of a result: output, value, traceback. The whole output is then
-    /// a resource
+    /// Maximum length of each part of a result: output, value, traceback
+    ///
+    /// The whole output is then a resource.
     #[arg(long, value_name = "CHARACTERS", default_value_t = 24_000, help_heading = "Server")]
     #[arg(value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(200..=400_000))]
+    #[arg(hide_short_help = true)]
     result_chars: usize,
-    /// How long the user has to answer whether a call is allowed. The code waits meanwhile, and its
-    /// time stands still
+    /// How long the user has to answer whether a call is allowed
+    ///
+    /// The code waits meanwhile, and its time stands still.
     #[arg(
         long,
         value_name = "TIME",
         default_value = "10m",
+        hide_short_help = true,
         value_parser = value_parsers::duration,
         help_heading = "Other servers"
     )]
     approval_timeout: Duration,
-    /// Give the client a tool `run_shell`, which runs commands in the sessions of `run_python`
+    /// Maximum time of the other servers' tools in a run, which `--timeout` does not include
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "1h",
+        value_parser = value_parsers::duration,
+        hide_short_help = true,
+        help_heading = "Other servers"
+    )]
+    host_timeout: Duration,
+    /// Give the client a tool `run_shell`
+    ///
+    /// It runs commands in the sessions of `run_python`.
     #[arg(long, help_heading = "Server")]
     shell: bool,
-    /// Give the client a tool `run_skill` for the Agent Skills in this directory: its directories
-    /// with a SKILL.md. The guest sees them read-only at /skills. Can be given several times
+    /// Give the client a tool `write_file`
+    ///
+    /// It writes a file of up to 16 MiB into a session.
+    #[arg(long, help_heading = "Server", hide_short_help = true)]
+    uploads: bool,
+    /// Give the client a tool `run_skill` for the skills in this directory
+    ///
+    /// Agent Skills are its directories with a SKILL.md. The guest sees them read-only at /skills.
+    /// Can be given several times.
     #[arg(long, value_name = "DIR", help_heading = "Server")]
     skills: Vec<PathBuf>,
     #[command(flatten)]
@@ -172,10 +207,12 @@ impl McpArgs {
             hub: self.servers.hub()?,
             llm: self.model.llm()?,
             shell: self.shell,
+            uploads: self.uploads,
             skills,
             on_call,
             sandboxes: Box::new(ByOptions {
                 policy: self.policy,
+                host_time: self.host_timeout,
                 assets: assets.map(Path::to_path_buf),
             }),
         };
@@ -206,7 +243,10 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
         heap::give_back_large_blocks();
         Some(Listener::open(settings)?)
     } else {
-        tell_a_person()?;
+        person::tell(
+            "the Model Context Protocol",
+            "A client starts it: `isolet mcp add CLIENT` writes it into the client's file.",
+        )?;
         None
     };
     let (settings, log) = args.settings(assets)?;
@@ -225,19 +265,6 @@ pub(crate) fn mcp(mut args: McpArgs, assets: Option<&Path>, command: Command) ->
     // A thread may be in a run that takes long to end. The workers end with this process.
     runtime.shutdown_background();
     served.map(|()| ExitCode::SUCCESS)
-}
-
-/// Explains the server to a person who has started it by hand.
-fn tell_a_person() -> Result<()> {
-    if std::io::stdin().is_terminal() {
-        writeln!(
-            std::io::stderr(),
-            "isolet speaks the Model Context Protocol on its standard input and output. A client \
-             starts it: `isolet mcp add CLIENT` writes it into the client's configuration. Ctrl-C \
-             ends it."
-        )?;
-    }
-    Ok(())
 }
 
 /// Waits for the signals that end the server.

@@ -12,27 +12,31 @@ use isolet_service::core::in_options;
 
 /// A language model that the code can ask, with `llm_query(prompt, schema=None)`.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Language model")]
+#[command(next_help_heading = "Other servers")]
 pub(super) struct ModelArgs {
-    /// Let the code ask a language model: a server with the API `/chat/completions` by the URL
-    /// before that, such as `http://127.0.0.1:11434/v1`, or a command that reads a prompt and
-    /// writes an answer
+    /// Let the code ask a language model, by `llm_query(prompt, schema=None)`
+    ///
+    /// It is a server with the API `/chat/completions`, by the URL before that, such as
+    /// `http://127.0.0.1:11434/v1`, or a command that reads a prompt and writes an answer.
     #[arg(long, value_name = "URL|COMMAND")]
     llm: Option<String>,
     /// The name of the model, for a URL
-    #[arg(long, value_name = "NAME", requires = "llm")]
+    #[arg(long, value_name = "NAME", requires = "llm", hide_short_help = true)]
     llm_model: Option<String>,
     /// The environment variable that has the key, for a URL
     #[arg(long, value_name = "VARIABLE", requires = "llm", conflicts_with = "llm_key_file")]
+    #[arg(hide_short_help = true)]
     llm_key_env: Option<String>,
     /// The file that has the key, for a URL
-    #[arg(long, value_name = "FILE", requires = "llm")]
+    #[arg(long, value_name = "FILE", requires = "llm", hide_short_help = true)]
     llm_key_file: Option<PathBuf>,
     /// How often a run may ask
     #[arg(long, value_name = "COUNT", requires = "llm", default_value_t = 100)]
+    #[arg(hide_short_help = true)]
     llm_calls: u64,
     /// How many tokens a run may spend on prompts and answers
     #[arg(long, value_name = "COUNT", requires = "llm", default_value_t = 1_000_000)]
+    #[arg(hide_short_help = true)]
     llm_tokens: u64,
     /// Maximum time of a question
     #[arg(
@@ -40,6 +44,7 @@ pub(super) struct ModelArgs {
         value_name = "TIME",
         requires = "llm",
         default_value = "2m",
+        hide_short_help = true,
         value_parser = value_parsers::duration
     )]
     llm_timeout: Duration,

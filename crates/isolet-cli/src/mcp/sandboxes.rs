@@ -1,6 +1,7 @@
 //! The sandbox of the server by the command's options.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use isolet::blocking::Session;
@@ -10,9 +11,11 @@ use isolet::{Limits, SandboxBuilder};
 use crate::args::policy::PolicyArgs;
 use isolet_mcp::server::{Abilities, Made, Sandboxes};
 
-/// A policy, and where the assets are if the user has named a directory.
+/// A policy, the time of other servers' tools in a run, and where the assets are if the user has
+/// named a directory.
 pub(super) struct ByOptions {
     pub(super) policy: PolicyArgs,
+    pub(super) host_time: Duration,
     pub(super) assets: Option<PathBuf>,
 }
 
@@ -32,6 +35,8 @@ impl Sandboxes for ByOptions {
     fn make(&self, extend: &dyn Fn(SandboxBuilder, Limits) -> SandboxBuilder) -> Result<Made> {
         let packages = self.policy.permissions.packages("")?;
         let assets = self.assets.as_deref();
+        let extend =
+            |builder, limits: Limits| extend(builder, limits.max_host_time(self.host_time));
         let (sandbox, packages) = self.policy.sandbox_with(assets, true, &packages, extend)?;
         Ok(Made { sandbox, packages })
     }

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use isolet_mcp::{Client, Config, Environment, HubBuilder, Origin, Rule, ServerConfig};
+use isolet_mcp::{Client, Config, Environment, HubBuilder, Origin, Rule, ServerConfig, Skipped};
 
 use crate::args::value_parsers;
+use crate::kit::environment::environment;
 use crate::show::terminal;
 use isolet_support::text::strictly;
 
@@ -16,37 +17,52 @@ use isolet_support::text::strictly;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Other servers")]
 pub(super) struct ServerArgs {
-    /// Let the code call the tools of the servers in this file, which is like those of other
-    /// clients: `{"mcpServers": {...}}`
+    /// Let the code call the tools of the servers in this file
+    ///
+    /// It is like those of other clients: `{"mcpServers": {...}}`.
     #[arg(long, value_name = "FILE")]
     config: Vec<PathBuf>,
-    /// The same for the servers of another client: claude-desktop, claude-code, cursor, vscode,
-    /// codex, gemini-cli, windsurf, zed or cline. Servers that are new or have changed have to be
-    /// accepted first: `isolet mcp check`
+    /// The same for the servers of another client, such as claude-desktop
+    ///
+    /// Clients are claude-desktop, claude-code, cursor, vscode, codex, gemini-cli, windsurf, zed,
+    /// cline and goose. Servers that are new or have changed have to be accepted first:
+    /// `isolet mcp check`.
     #[arg(long, value_name = "CLIENT", value_parser = client)]
     import: Vec<Client>,
-    /// The same for one server: NAME=URL, or NAME= and a command with its arguments. Arguments with
-    /// spaces are quoted as for a shell, which is not run
+    /// The same for the servers in a client's file of the project in the current directory
+    ///
+    /// Such a file is `.cursor/mcp.json`. Clients are claude-code, cursor, vscode, codex,
+    /// gemini-cli and zed. The servers have to be accepted in each project.
+    #[arg(long, value_name = "CLIENT", value_parser = client, hide_short_help = true)]
+    import_project: Vec<Client>,
+    /// The same for one server: NAME=URL, or NAME= and a command
+    ///
+    /// The command may have arguments. Those with spaces are quoted as for a shell, which is not
+    /// run.
     #[arg(long = "server", value_name = "NAME=COMMAND")]
     single: Vec<String>,
-    /// Allow calls without asking, such as 'github.get_*'. Of several that match a tool, a denial
-    /// comes before a question, and that before a permission
+    /// Allow calls without asking, such as 'github.get_*'
+    ///
+    /// Of several rules that match a tool, a denial comes before a question, and that before a
+    /// permission.
     #[arg(long, value_name = "SERVER.TOOL")]
     allow_tool: Vec<String>,
     /// Ask the user before each call, which is the default
-    #[arg(long, value_name = "SERVER.TOOL")]
+    #[arg(long, value_name = "SERVER.TOOL", hide_short_help = true)]
     ask_tool: Vec<String>,
     /// Deny calls
     #[arg(long, value_name = "SERVER.TOOL")]
     deny_tool: Vec<String>,
     /// Maximum time of a call, for servers whose configuration has none
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value_parsers::duration)]
+    #[arg(hide_short_help = true)]
     call_timeout: Duration,
     /// Maximum size of an answer, for servers whose configuration has no `maxAnswerBytes`
     #[arg(long, value_name = "SIZE", default_value = "2MiB", value_parser = value_parsers::bytes)]
+    #[arg(hide_short_help = true)]
     max_answer: u64,
     /// Call tools also if their definitions are others than when the server was first used
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_pin: bool,
 }
 
@@ -68,13 +84,23 @@ fn shown(server: &ServerConfig) -> String {
 }
 
 impl ServerArgs {
-    /// Accepts the servers of `--import`, after showing them.
+    /// Accepts the servers of `--import` and `--import-project`, after showing them.
     pub(super) fn accept_imported(&self) -> Result<()> {
+        if !self.imports() {
+            bail!(
+                "`--accept` is for servers of other clients: add `--import` or `--import-project`"
+            );
+        }
         let config = self.imported(&environment())?;
         for server in config.unaccepted(None)? {
             writeln!(std::io::stderr(), "accepted {}", shown(server))?;
         }
         Ok(config.accept(None)?)
+    }
+
+    /// Whether it has servers of other clients, which have to be accepted.
+    fn imports(&self) -> bool {
+        !self.import.is_empty() || !self.import_project.is_empty()
     }
 
     /// Returns the files of `--config`.
@@ -86,13 +112,13 @@ impl ServerArgs {
         let mut config = Config::new();
         for client in &self.import {
             let project = std::env::current_dir().ok();
-            let (imported, skipped) = Config::import(*client, environment, project.as_deref())?;
-            for one in skipped {
-                let text = format!("{}: {}", one.server, one.reason);
-                let text = terminal::for_stderr(&text).into_owned();
-                writeln!(std::io::stderr(), "warning: skipped the server {text}")?;
-            }
-            config.merge(imported);
+            let read = Config::import(*client, environment, project.as_deref())?;
+            config.merge(without_skipped(read)?);
+        }
+        for client in &self.import_project {
+            let project = std::env::current_dir()?;
+            let read = Config::import_project(*client, environment, &project)?;
+            config.merge(without_skipped(read)?);
         }
         Ok(config)
     }
@@ -104,7 +130,9 @@ impl ServerArgs {
         }
         let names: Vec<&str> = servers.iter().map(|server| server.name()).collect();
         let clients = self.import.iter().map(|client| format!("--import {}", client.name()));
-        let options = clients.collect::<Vec<_>>().join(" ");
+        let of_project = |client: &Client| format!("--import-project {}", client.name());
+        let all = clients.chain(self.import_project.iter().map(of_project));
+        let options = all.collect::<Vec<_>>().join(" ");
         Ok(anyhow!(
             "`{options}` has servers that are new or have changed: {}; look at them, and then \
              accept them by `isolet mcp check {options} --accept`",
@@ -116,7 +144,7 @@ impl ServerArgs {
     pub(super) fn hub(&self) -> Result<Option<HubBuilder>> {
         let environment = environment();
         let mut config = self.imported(&environment)?;
-        if !self.import.is_empty() {
+        if self.imports() {
             let new = config.unaccepted(None)?;
             if !new.is_empty() {
                 return Err(self.tell_of_new(&new)?);
@@ -168,13 +196,12 @@ impl ServerArgs {
     }
 }
 
-/// Returns isolet's own environment, which the files of configuration may refer to.
-pub(super) fn environment() -> Environment {
-    #[expect(clippy::disallowed_methods, reason = "the user's files name variables of it")]
-    let variables = std::env::vars_os();
-    Environment::new(
-        variables.filter_map(|(name, value)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        }),
-    )
+/// Names the servers that isolet cannot use, and returns the others.
+fn without_skipped((config, skipped): (Config, Vec<Skipped>)) -> Result<Config> {
+    for one in skipped {
+        let text = format!("{}: {}", one.server, one.reason);
+        let text = terminal::for_stderr(&text).into_owned();
+        writeln!(std::io::stderr(), "warning: skipped the server {text}")?;
+    }
+    Ok(config)
 }

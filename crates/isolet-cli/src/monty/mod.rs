@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 
 use crate::args::isolation::IsolationArgs;
+use crate::kit::person;
 use worker::Worker;
 
 #[derive(clap::Args)]
@@ -31,8 +32,14 @@ pub(crate) struct MontyArgs {
 
 /// Serves one client, and one session at a time, until it sends `Shutdown` or closes the pipe.
 pub(crate) fn monty(args: &MontyArgs, assets: Option<&Path>) -> Result<ExitCode> {
-    // Ctrl-C at a terminal reaches this process, too. The client decides on its effect.
-    ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
+    person::tell(
+        "the protocol of Monty's workers",
+        "Monty's clients start it: `MONTY_BIN=$(which isolet)`.",
+    )?;
+    // Ctrl-C at the client's terminal reaches this process, too. The client decides on its effect.
+    if !person::is_there() {
+        ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
+    }
     let engine = args.isolation.engine(assets)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

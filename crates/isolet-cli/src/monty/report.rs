@@ -1,5 +1,6 @@
 //! The events for the client, with the clocks and limits of the session.
 
+use isolet_service::core::in_options;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -74,7 +75,7 @@ fn write(event: &ChildEvent) -> io::Result<()> {
 pub(super) fn error(exc_type: &str, message: impl Into<String>) -> Event {
     raised(RaisedException {
         exc_type: exc_type.to_owned(),
-        message: Some(message.into()),
+        message: Some(in_options(&message.into())),
         traceback: Vec::new(),
         data: None,
     })

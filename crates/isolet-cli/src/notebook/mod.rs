@@ -1,7 +1,6 @@
 //! Runs Jupyter notebooks: the code cells of a `.ipynb` file, one after another in one session.
 
 mod file;
-mod inert;
 mod outputs;
 mod written;
 
@@ -180,6 +179,7 @@ impl Played {
         if json {
             let report = report::NotebookReport::new(
                 &self.executions,
+                self.executions.last().and_then(|last| neighbours.hint(last)),
                 self.may_raise,
                 written.as_ref().err(),
             );

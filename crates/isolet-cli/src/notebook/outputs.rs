@@ -1,24 +1,17 @@
 //! Gathers the output, displays and exceptions of a cell in Jupyter's format.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use isolet::{
-    Display, Execution, Limits, MimeData, Outcome, OutputChunk, RunEvent, Stream, Termination,
-};
+use isolet::{Display, Execution, Limits, Outcome, OutputChunk, RunEvent, Stream};
+use isolet_support::inert::made_inert;
+use isolet_support::mime_bundle::{CellError, Data, bundle};
 use isolet_support::size::shown_bytes;
 use serde_json::{Value as Json, json};
 
-use super::inert::{Data, made_inert};
 use isolet_service::core::in_options;
-use isolet_support::json_text::count;
 
 /// The most bytes of each stream that a cell has in the file, unless the user sets another limit.
 const STREAM_BYTES: u64 = 16 << 20;
 /// The maximum number of pieces of text of a cell. A piece ends where one of another stream begins.
 const PIECES: usize = 10_000;
-
-/// The most values of a display that is kept as JSON and not as a text.
-const JSON_VALUES: usize = 1_000_000;
 
 /// Formats besides those of text whose lines Jupyter writes one by one.
 const IN_LINES: [&str; 2] = ["application/javascript", "image/svg+xml"];
@@ -60,9 +53,9 @@ impl Outputs {
             RunEvent::Output(chunk) => self.write(&chunk),
             RunEvent::Display(display) if display.is_result() => {
                 self.has_value = true;
-                self.kept.push(Output::Value(bundle(&display)));
+                self.kept.push(Output::Value(written(&display)));
             }
-            RunEvent::Display(display) => self.kept.push(Output::Display(bundle(&display))),
+            RunEvent::Display(display) => self.kept.push(Output::Display(written(&display))),
             _ => {}
         }
     }
@@ -170,48 +163,14 @@ impl Output {
 
 /// Returns the output about a cell that did not complete.
 fn failure(execution: &Execution) -> Option<Json> {
-    let (name, message, traceback) = match execution.outcome() {
-        Outcome::Raised(exception) => (
-            exception.type_name.clone(),
-            exception.message.clone(),
-            exception.traceback.lines().map(str::to_owned).collect(),
-        ),
-        Outcome::Exited(status) => {
-            let message = execution.system_exit().map(|exit| exit.message.clone());
-            let message = message.unwrap_or_else(|| status.to_string());
-            ("SystemExit".to_owned(), message.clone(), vec![format!("SystemExit: {message}")])
-        }
-        Outcome::Terminated(termination) => {
-            let name = match termination {
-                Termination::Deadline { .. } | Termination::HostTime { .. } => "TimeoutError",
-                Termination::Memory { .. } => "MemoryError",
-                Termination::Interrupted => "KeyboardInterrupt",
-                _ => "RuntimeError",
-            };
-            let message = in_options(&termination.to_string());
-            (name.to_owned(), message.clone(), vec![format!("{name}: {message}")])
-        }
-        _ => return None,
-    };
+    let CellError { name, message, traceback } = CellError::of(execution, in_options)?;
     Some(json!({
         "ename": name, "evalue": message, "output_type": "error", "traceback": traceback,
     }))
 }
 
 /// Returns the formats of a display: text in lines, JSON as it is, bytes in base64.
-fn bundle(display: &Display) -> Json {
-    let of_format = |(format, data): (&str, &MimeData)| {
-        let is_json = format == "application/json" || format.ends_with("+json");
-        let data = match data.as_str() {
-            None => Data::Bytes(STANDARD.encode(data.as_bytes())),
-            Some(text) if is_json && count(text.as_bytes()) <= JSON_VALUES => {
-                Data::Json(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
-            }
-            Some(text) if is_json => Data::Json(text.into()),
-            Some(text) => Data::Text(text.to_owned()),
-        };
-        (format.to_owned(), data)
-    };
+fn written(display: &Display) -> Json {
     let as_written = |(format, data): (String, Data)| {
         let data = match data {
             Data::Bytes(base64) => base64.into(),
@@ -223,8 +182,7 @@ fn bundle(display: &Display) -> Json {
         };
         (format, data)
     };
-    let formats = made_inert(display.formats().map(of_format).collect());
-    Json::Object(formats.into_iter().map(as_written).collect())
+    Json::Object(made_inert(bundle(display)).into_iter().map(as_written).collect())
 }
 
 fn lines(text: &str) -> Json {

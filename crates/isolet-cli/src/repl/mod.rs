@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use anyhow::{Context, Result};
 use isolet::blocking::Session;
 use isolet::{Cell, Execution, Outcome, SessionState, Stdin, Termination};
+use isolet_service::core::hint_in_options;
 
 use self::input::Lines;
 use self::prompt::Prompt;
@@ -23,6 +24,7 @@ use crate::args::policy::PolicyArgs;
 use crate::kit::host_files::HostFiles;
 use crate::kit::interrupts::Interrupts;
 use crate::kit::output::{self, Shown};
+use crate::kit::refusals::Refusals;
 use crate::show::exit;
 use crate::show::progress;
 use crate::show::terminal::{self, Printer};
@@ -51,8 +53,19 @@ impl Language {
     /// Returns the cell for what was typed.
     fn cell(self, typed: impl Into<String>) -> Cell {
         match self {
-            Self::Python => Cell::new(typed).name("<stdin>").interactive(),
+            Self::Python => Cell::new(Self::completed(typed.into())).name("<stdin>").interactive(),
             Self::Shell => Cell::shell(typed),
+        }
+    }
+
+    /// Returns what was typed, or for `exit` alone what ends the prompt, as at python's, unless the
+    /// user has given it another value.
+    fn completed(typed: String) -> String {
+        match typed.trim() {
+            name @ ("exit" | "quit") => {
+                format!("{name}() if type({name}).__name__ == 'Quitter' else {name}")
+            }
+            _ => typed,
         }
     }
 
@@ -77,7 +90,7 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
     let version = version.value().and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     match language {
         Language::Python => {
-            writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit() ends it")?;
+            writeln!(io::stderr(), "Python {version} in isolet; Ctrl-D or exit ends it")?;
         }
         Language::Shell if args.policy.quiet || !io::stdin().is_terminal() => {}
         Language::Shell => {
@@ -93,7 +106,8 @@ pub(crate) fn repl(args: &ReplArgs, assets: Option<&Path>, language: Language) -
         permissions.prepare_with(&mut session, files, &packages)?;
         Ok(session)
     };
-    let (status, session) = converse(session, language, &shown, &mut files, replace)?;
+    let refusals = &permissions.refusals;
+    let (status, session) = converse(session, language, &shown, &mut files, refusals, replace)?;
     let mut session = session.borrow_mut();
     end(&mut session, &shown)?;
     files.write_back(&mut session)?;
@@ -108,6 +122,7 @@ pub(crate) fn converse(
     language: Language,
     shown: &Shown,
     files: &mut HostFiles,
+    refusals: &Refusals,
     replace: impl Fn(&mut HostFiles) -> Result<Session>,
 ) -> Result<(ExitCode, Rc<RefCell<Session>>)> {
     let interrupt = Arc::new(Mutex::new(session.interrupt_handle()));
@@ -143,6 +158,10 @@ pub(crate) fn converse(
         let is_quiet = matches!(outcome, Outcome::Exited(_));
         if !is_quiet && !shown.viewer.take_drawn_result() {
             show(&streamed.execution, shown.raw)?;
+            let hint = hint_in_options(&streamed.execution);
+            if let Some(hint) = hint.or_else(|| refusals.hint(&streamed.execution)) {
+                writeln!(io::stderr(), "hint: {}", terminal::for_stderr(&hint))?;
+            }
         }
         streamed.show_missing()?;
         if session.state() != SessionState::Ready {

@@ -1,4 +1,5 @@
-//! Reports on standard error work that takes longer than a second, with the elapsed time.
+//! Reports on standard error work that takes longer than a second: on a terminal with the elapsed
+//! time, elsewhere by one line.
 
 use isolet_support::size::shown_bytes;
 use std::io::{self, IsTerminal, Write};
@@ -15,22 +16,31 @@ const STEP: Duration = Duration::from_secs(1);
 /// Moves to the beginning of the line and erases it.
 const ERASE: &str = "\r\x1b[2K";
 
-/// Shows progress, if somebody can see it.
+/// How progress is shown.
 #[derive(Clone, Copy)]
-pub(crate) struct Progress {
-    is_shown: bool,
+pub(crate) enum Progress {
+    Hidden,
+    /// A line that changes, and is erased at the end.
+    OnTerminal,
+    /// A line that stays.
+    InLog,
 }
 
 impl Progress {
-    /// Makes a progress display that shows something only on a terminal.
     pub(crate) fn new(is_quiet: bool) -> Self {
-        Self { is_shown: !is_quiet && io::stderr().is_terminal() }
+        match io::stderr().is_terminal() {
+            _ if is_quiet => Self::Hidden,
+            true => Self::OnTerminal,
+            false => Self::InLog,
+        }
     }
 
     /// Does some work. `what` describes it, as in `making the memory image`.
     pub(crate) fn during<T>(self, what: &str, work: impl FnOnce() -> T) -> T {
-        if !self.is_shown {
-            return work();
+        match self {
+            Self::Hidden => return work(),
+            Self::InLog => return said(what, work),
+            Self::OnTerminal => {}
         }
         thread::scope(|scope| {
             let (done, is_done) = mpsc::channel::<()>();
@@ -45,8 +55,8 @@ impl Progress {
     }
 }
 
-/// Does some work, and names it on a line of standard error once it takes longer than a second. For
-/// programs that others start, whose standard error may be a log.
+/// Does some work, and names it on a line of standard error once it takes longer than a second: for
+/// a standard error that may be a log.
 pub(crate) fn said<T>(what: &str, work: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         let (done, is_done) = mpsc::channel::<()>();

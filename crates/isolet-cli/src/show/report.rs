@@ -10,7 +10,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
 
 use crate::show::exit;
-use isolet_service::core::in_options;
+use isolet_service::core::{hint_in_options, in_options};
 use isolet_support::json::Json;
 
 /// The status if something other than the run failed.
@@ -87,14 +87,18 @@ pub(crate) struct NotebookReport<'a> {
 }
 
 impl<'a> NotebookReport<'a> {
-    /// Makes the report of these cells. `may_raise` is set if the last one raised an exception that
-    /// is no failure.
+    /// Makes the report of these cells. `hint` is of the last one; `may_raise` is set if that has
+    /// raised an exception that is no failure.
     pub(crate) fn new(
         executions: &'a [Execution],
+        hint: Option<String>,
         may_raise: bool,
         error: Option<&anyhow::Error>,
     ) -> Self {
-        let cells: Vec<RunReport<'a>> = executions.iter().map(RunReport::new).collect();
+        let mut cells: Vec<RunReport<'a>> = executions.iter().map(RunReport::new).collect();
+        if let Some(last) = cells.pop() {
+            cells.push(last.hinted(hint));
+        }
         let (status, success) = match (error, cells.last()) {
             (Some(_), _) => (FAILED, false),
             (None, Some(last)) if !may_raise => (last.status, last.success),
@@ -126,6 +130,14 @@ fn failed<'a>(diagnostics: Diagnostics<'a>, execution: Option<&'a Execution>) ->
 }
 
 impl<'a> RunReport<'a> {
+    /// Adds what helps, as it is shown without `--json`, to the details of a failure.
+    pub(crate) fn hinted(mut self, hint: Option<String>) -> Self {
+        if let (Some(diagnostics), Some(hint)) = (&mut self.diagnostics, hint) {
+            diagnostics.hint = Some(hint);
+        }
+        self
+    }
+
     pub(crate) fn new(execution: &'a Execution) -> Self {
         let usage = execution.usage();
         let seconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e6;
@@ -246,6 +258,6 @@ impl<'a> Diagnostics<'a> {
             },
             _ => ("VALUE", execution.value_error()?.to_owned(), None),
         };
-        Some(Self { error_type, message, hint: None, timeout })
+        Some(Self { error_type, message, hint: hint_in_options(execution), timeout })
     }
 }

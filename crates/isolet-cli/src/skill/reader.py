@@ -4,6 +4,7 @@
 """
 
 import ast
+import contextlib
 import importlib.util
 import os
 import re
@@ -16,6 +17,11 @@ STARTERS = {"run", "Popen", "call", "check_call", "check_output", "getoutput", "
 WRAPPERS = {"sudo", "env", "time", "nohup", "xargs", "exec", "command"}
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(\[[^]]*\])?\+?=")
 NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*\Z")
+CASE = re.compile(r"(?s)\bcase\b.*?\bin\b.*?\besac\b")
+# A pattern of `case`, from `in`, `;;` or the start of a line to its parenthesis.
+PATTERN = re.compile(
+    r"(?m)(^|;;&?|;&|\bin\b)[ \t]*\(?[^\s()|;&]+([ \t]*\|[ \t]*[^\s()|;&]+)*[ \t]*\)"
+)
 
 
 def is_there(module):
@@ -60,9 +66,7 @@ def called_commands(call):
 
 def shell_commands(source):
     """The words of a script at the places of commands."""
-    text = without_documents(source)
-    functions = set(re.findall(r"(?m)^\s*(?:function\s+)?([\w-]+)\s*\(\)", text))
-    functions |= set(re.findall(r"(?m)^\s*function\s+([\w-]+)", text))
+    text = CASE.sub(lambda case: PATTERN.sub(r"\1\n", case[0]), without_documents(source))
     found = set()
     for piece in pieces(text):
         words = piece.split()
@@ -77,7 +81,14 @@ def shell_commands(source):
                 del words[0]
         if words and NAME.match(words[0]) and not words[0].isdigit():
             found.add(words[0])
-    return found - functions
+    return found - functions(source)
+
+
+def functions(source):
+    """The names of the functions that a script defines."""
+    text = without_documents(source)
+    found = re.findall(r"(?m)^\s*(?:function\s+)?([\w-]+)\s*\(\)", text)
+    return {*found, *re.findall(r"(?m)^\s*function\s+([\w-]+)", text)}
 
 
 def without_documents(source):
@@ -112,12 +123,16 @@ def pieces(text):
         elif c == "#" and (not piece or piece[-1].isspace()):
             end = text.find("\n", at)
             at = len(text) if end < 0 else end
-        elif text.startswith("$((", at):
+        elif text.startswith(("$((", "(("), at):
             end = text.find("))", at)
             piece, at = piece + "?", (len(text) if end < 0 else end + 2)
         elif text.startswith("$(", at):
             inner, at = enclosed(text, at + 2)
             found += pieces(inner)
+            piece += "?"
+        elif c == "(" and piece.endswith("="):
+            # The words of an array.
+            _, at = enclosed(text, at + 1)
             piece += "?"
         elif text.startswith("${", at):
             end = text.find("}", at)
@@ -131,13 +146,7 @@ def pieces(text):
             piece, at = piece + " ? ", at + 1
         else:
             piece, at = piece + c, at + 1
-    found.append(piece)
-    return without_patterns(found)
-
-
-def without_patterns(found):
-    """Leaves the patterns of `case` out, which stand between `in` or `;;` and `)`."""
-    return [piece for piece in found if not piece.strip().endswith((" in", "*"))]
+    return [*found, piece]
 
 
 def quoted(text, at):
@@ -171,20 +180,35 @@ def enclosed(text, at):
     return text[start:at], at + 1
 
 
-def needs(script, directory):
-    path = os.path.join(directory, script)
+def read(script, directory):
+    with open(os.path.join(directory, script), encoding="utf-8") as file:
+        return file.read()
+
+
+def shared_functions(scripts, directory):
+    """The functions of all scripts of the shell, which one of them may `source`."""
+    found = set()
+    for script in scripts:
+        with contextlib.suppress(OSError, ValueError):
+            if not script.endswith(".py"):
+                found |= functions(read(script, directory))
+    return found
+
+
+def needs(script, directory, shared):
     packages, commands, error = {}, set(), None
     try:
-        with open(path, encoding="utf-8") as file:
-            source = file.read()
+        source = read(script, directory)
         if script.endswith(".py"):
+            path = os.path.join(directory, script)
             packages, commands = python_needs(source, path, directory)
         else:
-            commands = shell_commands(source)
+            commands = shell_commands(source) - shared
     except (OSError, SyntaxError, ValueError) as problem:
         error = str(problem)
     known = {name: shutil.which(name) is not None for name in sorted(commands)}
     return {"packages": packages, "commands": known, "error": error}
 
 
-{script: needs(script, directory) for script in scripts}  # noqa: F821
+shared = shared_functions(scripts, directory)  # noqa: F821
+{script: needs(script, directory, shared) for script in scripts}  # noqa: F821

@@ -2,8 +2,7 @@
 
 use isolet::fuzzing::measured;
 
-use super::environment::Environment;
-use super::{Config, Origin};
+use super::{Client, Config, Environment, Origin};
 
 /// How many times its length a file may take, and what it may take besides.
 const FACTOR: usize = 1000;
@@ -11,7 +10,7 @@ const FIXED: usize = 256 << 10;
 /// A variable of the environment whose value no error may show.
 const SECRET: &str = "s3cr3t-value";
 
-/// Reads the bytes as a configuration, of isolet's own and of another client. Servers have names,
+/// Reads the bytes as a configuration, of isolet's own and of other clients. Servers have names,
 /// each one once, in order; an error names the file and shows no secret; memory is bounded by the
 /// length.
 pub fn mcp_config(data: &[u8]) {
@@ -23,6 +22,14 @@ pub fn mcp_config(data: &[u8]) {
     let variables = [("HOME", "/home/user"), ("KEY", SECRET)];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let environment = Environment::new(variables);
+    // The other formats of clients. What is made of them is a file of isolet's own.
+    for client in [Client::Codex, Client::Goose] {
+        let (own, used) = measured(|| client.to_own(text));
+        assert!(used.peak <= FACTOR * data.len() + FIXED, "{} bytes took {used:?}", data.len());
+        if let Ok(own) = own {
+            assert!(own.starts_with("{\"mcpServers\":{"), "{own:?}");
+        }
+    }
     for origin in [Origin::Own, Origin::Imported] {
         let (config, used) = measured(|| Config::parse(text, "file.json", &environment, origin));
         assert!(used.peak <= FACTOR * data.len() + FIXED, "{} bytes took {used:?}", data.len());

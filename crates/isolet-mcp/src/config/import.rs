@@ -1,12 +1,11 @@
 //! The servers that other clients of MCP have been given.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde_json::{Map, Value as Json, json};
 
-use super::environment::Environment;
-use super::{Config, Origin, codex, object, read, read_file};
+use super::{Config, Environment, Origin, System, codex, goose, object, read, read_file};
 use isolet::{Error, ErrorKind};
 
 /// A client of MCP whose servers isolet can take over.
@@ -32,6 +31,8 @@ pub enum Client {
     Zed,
     /// Cline, the extension of VS Code.
     Cline,
+    /// Goose: the extensions that are servers.
+    Goose,
 }
 
 /// A server that was not imported.
@@ -46,7 +47,7 @@ pub struct Skipped {
 
 impl Client {
     /// All clients.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ClaudeDesktop,
         Self::ClaudeCode,
         Self::Cursor,
@@ -56,6 +57,7 @@ impl Client {
         Self::Windsurf,
         Self::Zed,
         Self::Cline,
+        Self::Goose,
     ];
 
     /// Returns the name that options use, such as `claude-code`.
@@ -71,14 +73,15 @@ impl Client {
             Self::Windsurf => "windsurf",
             Self::Zed => "zed",
             Self::Cline => "cline",
+            Self::Goose => "goose",
         }
     }
 
-    /// Returns the key of the servers in the client's file of JSON; `None` if it is TOML.
+    /// Returns the key of the servers in the client's file of JSON; `None` if it is TOML or YAML.
     #[must_use]
     pub fn servers_key(self) -> Option<&'static str> {
         match self {
-            Self::Codex => None,
+            Self::Codex | Self::Goose => None,
             Self::VsCode => Some("servers"),
             Self::Zed => Some("context_servers"),
             _ => Some("mcpServers"),
@@ -113,7 +116,7 @@ impl Client {
             }
             Self::GeminiCli => Some(home()?.join(".gemini").join("settings.json")),
             Self::Windsurf => Some(home()?.join(".codeium/windsurf/mcp_config.json")),
-            Self::Zed if cfg!(target_os = "macos") => {
+            Self::Zed if environment.system() == System::MacOs => {
                 Some(home()?.join(".config/zed/settings.json"))
             }
             Self::Zed => Some(environment.settings()?.join("zed").join("settings.json")),
@@ -121,7 +124,49 @@ impl Client {
                 let storage = "Code/User/globalStorage/saoudrizwan.claude-dev/settings";
                 Some(environment.settings()?.join(storage).join("cline_mcp_settings.json"))
             }
+            Self::Goose => {
+                let named = environment.directory("GOOSE_PATH_ROOT");
+                let directory = match named {
+                    Some(root) => root.join("config"),
+                    None if environment.system() == System::Windows => {
+                        environment.settings()?.join("Block/goose/config")
+                    }
+                    None => environment.configuration()?.join("goose"),
+                };
+                Some(directory.join("config.yaml"))
+            }
         }
+    }
+
+    /// Returns the place of the client's file on a system, for people: `~` and Windows' variables
+    /// stand for the directories of a user who is not known.
+    #[must_use]
+    pub fn shown_file(self, system: System) -> String {
+        const HOME: &str = "/home-directory";
+        const SETTINGS: &str = "/settings-directory";
+        let variables = [("HOME", HOME), ("APPDATA", SETTINGS)];
+        let file = self.file(&Environment::new(variables).on(system)).unwrap_or_default();
+        let file = file.to_string_lossy().replace(SETTINGS, "%APPDATA%");
+        match system {
+            System::Windows => file.replace(HOME, "%USERPROFILE%").replace('/', "\\"),
+            _ => file.replace(HOME, "~"),
+        }
+    }
+
+    /// Returns the place of the client's file in a project, such as `.cursor/mcp.json`; `None` if
+    /// the client has none.
+    #[must_use]
+    pub fn project_file(self, project: &Path) -> Option<PathBuf> {
+        let file = match self {
+            Self::ClaudeCode => ".mcp.json",
+            Self::Cursor => ".cursor/mcp.json",
+            Self::VsCode => ".vscode/mcp.json",
+            Self::Codex => ".codex/config.toml",
+            Self::GeminiCli => ".gemini/settings.json",
+            Self::Zed => ".zed/settings.json",
+            Self::ClaudeDesktop | Self::Windsurf | Self::Cline | Self::Goose => return None,
+        };
+        Some(project.join(file))
     }
 
     /// Returns the user's servers in a text of the client's file, as the text of a file of isolet's
@@ -158,11 +203,50 @@ pub(super) fn import(
     let path = client.file(environment).ok_or_else(|| {
         refuse(format!("where `{name}` has its file is unknown, `HOME` is not set"))
     })?;
-    let text = match read_file(&path) {
+    read_servers(client, &path, environment, project)
+}
+
+pub(super) fn import_project(
+    client: Client,
+    environment: &Environment,
+    project: &Path,
+) -> Result<(Config, Vec<Skipped>), Error> {
+    let refuse = |message: String| Error::new(ErrorKind::Config, message);
+    let shown = project.display();
+    let project = fs::canonicalize(project).map_err(|error| {
+        refuse(format!("cannot read the project `{shown}`: {error}")).with_source(error)
+    })?;
+    let path = client.project_file(&project).ok_or_else(|| {
+        let all = Client::ALL.into_iter().filter(|client| client.project_file(&project).is_some());
+        let names: Vec<&str> = all.map(Client::name).collect();
+        let (name, names) = (client.name(), names.join(", "));
+        refuse(format!("`{name}` has no file in projects; those that have one are {names}"))
+    })?;
+    let text = project.to_str().ok_or_else(|| {
+        refuse(format!("the name of the project `{shown}` is not UTF-8, a file cannot name it"))
+    })?;
+    let environment =
+        environment.clone().with("workspaceFolder", text).with("CLAUDE_PROJECT_DIR", text);
+    let (mut config, skipped) = read_servers(client, &path, &environment, None)?;
+    for server in &mut config.servers {
+        server.of_project(&project, text);
+    }
+    Ok((config, skipped))
+}
+
+fn read_servers(
+    client: Client,
+    path: &Path,
+    environment: &Environment,
+    project: Option<&Path>,
+) -> Result<(Config, Vec<Skipped>), Error> {
+    let refuse = |message: String| Error::new(ErrorKind::Config, message);
+    let text = match read_file(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Default::default()),
         Err(error) => {
-            let message = format!("cannot read `{}` of `{name}`: {error}", path.display());
+            let (shown, name) = (path.display(), client.name());
+            let message = format!("cannot read `{shown}` of `{name}`: {error}");
             return Err(refuse(message).with_source(error));
         }
     };
@@ -187,8 +271,10 @@ fn entries(
     text: &str,
     project: Option<&Path>,
 ) -> Result<Map<String, Json>, String> {
-    if client == Client::Codex {
-        return codex::servers(text);
+    match client {
+        Client::Codex => return codex::servers(text),
+        Client::Goose => return goose::servers(text),
+        _ => {}
     }
     let root = object(text)?;
     if let Client::Zed | Client::GeminiCli = client {

@@ -2,16 +2,14 @@
 
 mod accepted;
 mod codex;
-mod environment;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod goose;
 mod import;
 mod jsonc;
 mod read;
 pub(crate) mod redact;
-mod secret;
 mod server;
-mod template;
 #[cfg(test)]
 mod tests;
 
@@ -21,26 +19,16 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json};
 
-pub use environment::Environment;
 pub use import::{Client, Skipped};
-pub use secret::Secret;
 pub(crate) use server::Reached;
 pub use server::ServerConfig;
 
 use isolet::{Error, ErrorKind};
 use isolet_support::json_rpc;
+pub use isolet_support::template::{Environment, Origin, Secret, System};
 
 /// The maximum size of a configuration, in bytes. Claude Code keeps its histories in it.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Whose file a configuration is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// isolet's own: the user wrote it for this purpose.
-    Own,
-    /// Another client's, or a project's. Its `${command:…}` is refused.
-    Imported,
-}
 
 /// A list of servers, sorted by name.
 ///
@@ -130,6 +118,24 @@ impl Config {
         project: Option<&Path>,
     ) -> Result<(Self, Vec<Skipped>), Error> {
         import::import(client, environment, project)
+    }
+
+    /// Reads the servers in the file that another client has in a project, such as
+    /// `.cursor/mcp.json`. A project without the file has no servers. `${workspaceFolder}` and
+    /// `${CLAUDE_PROJECT_DIR}` are the project.
+    ///
+    /// The file is the project's, and not the user's: what is [accepted](Self::accept) of it is
+    /// accepted for this project only.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] if the client has no file in projects, or it cannot be read.
+    pub fn import_project(
+        client: Client,
+        environment: &Environment,
+        project: &Path,
+    ) -> Result<(Self, Vec<Skipped>), Error> {
+        import::import_project(client, environment, project)
     }
 
     /// Adds a server. It replaces one of the same name.

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
-use super::Origin;
-use super::environment::Environment;
 use super::server::{ServerConfig, Transport};
-use super::template::Template;
+use super::{Environment, Origin};
+use isolet_support::template::Template;
 
 /// Returns the entries of the servers by name.
 pub(super) fn entries(

@@ -1,14 +1,12 @@
 //! Removes the secrets of a server's configuration from data that leaves the host, in each form in
-//! which a server repeats them: as they are, percent-encoded, escaped for JSON, in base64.
+//! which a server repeats them.
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use url::Url;
+use url::{Url, form_urlencoded};
 
-use isolet::Value;
+use isolet::{Value, internals};
 
 /// The replacement of a secret.
-const MARK: &[u8] = b"[secret]";
+const MARK: &str = "[secret]";
 
 /// A shorter value is no secret: it would be found in texts that have nothing to do with it.
 const MIN_BYTES: usize = 8;
@@ -30,8 +28,7 @@ const HARMLESS: [&str; 5] = ["accept", "accept-language", "content-type", "user-
 #[derive(Clone, Default)]
 pub(crate) struct Redactor {
     secrets: Vec<String>,
-    /// The patterns to find: the secrets and their forms in base64, the longest first.
-    forms: Vec<Vec<u8>>,
+    forms: internals::Redactor,
 }
 
 impl Redactor {
@@ -60,7 +57,10 @@ impl Redactor {
             self.note(&value, if tells { MIN_NAMED_BYTES } else { MIN_PARAMETER_BYTES });
         }
         if let Some(password) = url.password() {
-            self.note(&String::from_utf8_lossy(&percent(password.as_bytes(), false).bytes), 1);
+            // A plus sign stands for itself here.
+            let password = password.replace('+', "%2B");
+            let decoded = form_urlencoded::parse(password.as_bytes()).next();
+            self.note(&decoded.unwrap_or_default().0, 1);
         }
     }
 
@@ -69,28 +69,12 @@ impl Redactor {
             return;
         }
         self.secrets.push(secret.to_owned());
-        self.forms.push(secret.as_bytes().to_vec());
-        // In base64, the bytes before a secret shift it by none, one or two bytes.
-        for shift in 0..3 {
-            let shifted = [&vec![0; shift][..], secret.as_bytes()].concat();
-            for alphabet in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-                let encoded = alphabet.encode(&shifted).into_bytes();
-                // The letters that depend on nothing but the secret.
-                let form = &encoded[(shift * 8).div_ceil(6)..shifted.len() * 8 / 6];
-                if form.len() >= MIN_BYTES && !self.forms.iter().any(|known| known == form) {
-                    self.forms.push(form.to_vec());
-                }
-            }
-        }
-        self.forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
+        self.forms.add(secret, MARK);
     }
 
     /// Returns a text without the secrets.
     pub(crate) fn text(&self, text: &str) -> String {
-        match self.without(text.as_bytes()) {
-            Some(clean) => String::from_utf8_lossy(&clean).into_owned(),
-            None => text.to_owned(),
-        }
+        self.forms.redact_text(text).unwrap_or_else(|| text.to_owned())
     }
 
     /// Removes the secrets from a value.
@@ -100,12 +84,12 @@ impl Redactor {
         }
         match value {
             Value::Str(text) => {
-                if let Some(clean) = self.without(text.as_bytes()) {
-                    *text = String::from_utf8_lossy(&clean).into_owned();
+                if let Some(clean) = self.forms.redact_text(text) {
+                    *text = clean;
                 }
             }
             Value::Bytes(bytes) => {
-                if let Some(clean) = self.without(bytes) {
+                if let Some(clean) = self.forms.redact(bytes) {
                     *bytes = clean;
                 }
             }
@@ -117,147 +101,17 @@ impl Redactor {
             _ => {}
         }
     }
-
-    /// Returns bytes without the secrets; `None` if they have none.
-    fn without(&self, bytes: &[u8]) -> Option<Vec<u8>> {
-        let mut places = Vec::new();
-        self.find(bytes, |start, end| places.push((start, end)));
-        let mut look = |seen: Seen| {
-            self.find(&seen.bytes, |start, end| {
-                places.push((seen.starts[start], seen.starts[end]));
-            });
-        };
-        if bytes.contains(&b'%') {
-            look(percent(bytes, false));
-        }
-        if bytes.contains(&b'+') {
-            look(percent(bytes, true));
-        }
-        if bytes.contains(&b'\\') {
-            look(unescaped(bytes));
-        }
-        if places.is_empty() {
-            return None;
-        }
-        places.sort_unstable();
-        let (mut clean, mut at) = (Vec::with_capacity(bytes.len()), 0);
-        for (start, end) in places {
-            if start >= at {
-                clean.extend_from_slice(&bytes[at..start]);
-                clean.extend_from_slice(MARK);
-            }
-            at = at.max(end);
-        }
-        clean.extend_from_slice(&bytes[at..]);
-        Some(clean)
-    }
-
-    /// Tells where a form of a secret is.
-    fn find(&self, bytes: &[u8], mut found: impl FnMut(usize, usize)) {
-        for form in &self.forms {
-            let mut at = 0;
-            while let Some(next) = find(&bytes[at..], form) {
-                found(at + next, at + next + form.len());
-                at += next + form.len();
-            }
-        }
-    }
 }
 
 fn tells(name: &str) -> bool {
     TELLING.iter().any(|part| name.contains(part))
 }
 
-/// Bytes as a decoder sees them, with the place where each begins, and where the last one ends.
-struct Seen {
-    bytes: Vec<u8>,
-    starts: Vec<usize>,
-}
-
-impl Seen {
-    fn new(length: usize) -> Self {
-        Self { bytes: Vec::with_capacity(length), starts: Vec::with_capacity(length + 1) }
-    }
-
-    fn push(&mut self, bytes: &[u8], start: usize) {
-        self.bytes.extend_from_slice(bytes);
-        self.starts.extend(bytes.iter().map(|_| start));
-    }
-
-    fn ended(mut self, end: usize) -> Self {
-        self.starts.push(end);
-        self
-    }
-}
-
-/// Decodes percent-encoded bytes; `+` is a space in forms.
-fn percent(bytes: &[u8], is_form: bool) -> Seen {
-    let mut seen = Seen::new(bytes.len());
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let code = if *byte == b'%' { hex(bytes.get(at + 1..at + 3)) } else { None };
-        if let Some(code) = code.and_then(|code| u8::try_from(code).ok()) {
-            seen.push(&[code], at);
-            at += 3;
-        } else {
-            seen.push(&[if is_form && *byte == b'+' { b' ' } else { *byte }], at);
-            at += 1;
-        }
-    }
-    seen.ended(bytes.len())
-}
-
-/// Decodes the escapes of strings of JSON.
-fn unescaped(bytes: &[u8]) -> Seen {
-    let mut seen = Seen::new(bytes.len());
-    let unit = |at: usize| hex(bytes.get(at..)?.strip_prefix(b"\\u")?.get(..4));
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        if let Some(first) = unit(at) {
-            let second = unit(at + 6).filter(|second| (0xdc00..0xe000).contains(second));
-            let (code, length) = match second {
-                Some(second) if (0xd800..0xdc00).contains(&first) => {
-                    (0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00), 12)
-                }
-                _ => (first, 6),
-            };
-            let letter = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
-            seen.push(letter.encode_utf8(&mut [0; 4]).as_bytes(), at);
-            at += length;
-            continue;
-        }
-        let plain = match (byte, bytes.get(at + 1)) {
-            (b'\\', Some(next @ (b'"' | b'\\' | b'/'))) => Some(*next),
-            (b'\\', Some(b'n')) => Some(b'\n'),
-            (b'\\', Some(b't')) => Some(b'\t'),
-            (b'\\', Some(b'r')) => Some(b'\r'),
-            _ => None,
-        };
-        seen.push(&[plain.unwrap_or(*byte)], at);
-        at += if plain.is_some() { 2 } else { 1 };
-    }
-    seen.ended(bytes.len())
-}
-
-fn hex(digits: Option<&[u8]>) -> Option<u32> {
-    let digit = |value: u32, byte: &u8| Some(value << 4 | char::from(*byte).to_digit(16)?);
-    digits?.iter().try_fold(0, digit)
-}
-
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    let first = wanted.first()?;
-    let mut at = 0;
-    while let Some(next) = bytes.get(at..)?.iter().position(|byte| byte == first) {
-        if bytes[at + next..].starts_with(wanted) {
-            return Some(at + next);
-        }
-        at += next + 1;
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
     use super::*;
 
     #[test]

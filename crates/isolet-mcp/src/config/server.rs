@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::environment::Environment;
-use super::template::Template;
-use super::{Origin, read};
+use super::{Environment, Origin, read};
 use crate::config::redact::Redactor;
 use crate::support::words;
 use isolet::{Error, ErrorKind};
+use isolet_support::template::Template;
 
 /// A server and the rules for its tools.
 ///
@@ -37,6 +36,8 @@ pub struct ServerConfig {
     pub(super) max_answer_bytes: Option<usize>,
     pub(super) timeout: Option<Duration>,
     pub(super) trust_hints: bool,
+    /// The project whose file it is from, if it is from one.
+    pub(super) project: Option<PathBuf>,
     /// The environment of its process, and of its variables.
     pub(super) environment: Environment,
 }
@@ -148,8 +149,17 @@ impl ServerConfig {
             max_answer_bytes: None,
             timeout: None,
             trust_hints: false,
+            project: None,
             environment: Environment::default(),
         }
+    }
+
+    /// Makes it one of a project's file, in whose directory its process starts.
+    pub(super) fn of_project(&mut self, project: &Path, shown: &str) {
+        if let Transport::Stdio { directory: directory @ None, .. } = &mut self.transport {
+            *directory = Some(Template::literal(shown));
+        }
+        self.project = Some(project.to_owned());
     }
 
     /// Sets the environment from which the process gets `PATH`, `HOME`, `LANG` and `TMPDIR`.
@@ -275,7 +285,10 @@ impl ServerConfig {
             }
             _ => String::new(),
         };
-        let text = format!("{} {rules}{variables}", self.key());
+        // The same words start another program in another project.
+        let project = self.project.as_ref().map(|project| project.display().to_string());
+        let project = project.map_or_else(String::new, |project| format!(" in {project:?}"));
+        let text = format!("{} {rules}{variables}{project}", self.key());
         blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
     }
 

@@ -46,6 +46,45 @@ fn the_file_of_claude_code_is_where_its_variable_says() {
 }
 
 #[test]
+fn the_file_of_each_client_is_shown_as_people_of_each_system_know_it() {
+    for (client, linux, mac, windows) in [
+        (
+            Client::ClaudeDesktop,
+            "~/.config/Claude/claude_desktop_config.json",
+            "~/Library/Application Support/Claude/claude_desktop_config.json",
+            r"%APPDATA%\Claude\claude_desktop_config.json",
+        ),
+        (
+            Client::Cursor,
+            "~/.cursor/mcp.json",
+            "~/.cursor/mcp.json",
+            r"%USERPROFILE%\.cursor\mcp.json",
+        ),
+        (
+            Client::Zed,
+            "~/.config/zed/settings.json",
+            "~/.config/zed/settings.json",
+            r"%APPDATA%\zed\settings.json",
+        ),
+        (
+            Client::Goose,
+            "~/.config/goose/config.yaml",
+            "~/.config/goose/config.yaml",
+            r"%APPDATA%\Block\goose\config\config.yaml",
+        ),
+    ] {
+        let shown = [System::Linux, System::MacOs, System::Windows];
+        assert_eq!(shown.map(|system| client.shown_file(system)), [linux, mac, windows]);
+    }
+    for client in Client::ALL {
+        for system in [System::Linux, System::MacOs, System::Windows] {
+            let shown = client.shown_file(system);
+            assert!(shown.starts_with(['~', '%']) && !shown.contains("-directory"), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn the_shapes_of_all_clients_are_read() {
     for key in ["mcpServers", "servers"] {
         let text = format!(
@@ -274,4 +313,67 @@ fn later_servers_replace_earlier_ones_of_the_same_name() {
     config.merge(parsed(r#"{"servers": {"b": {"command": "3"}, "c": {"command": "4"}}}"#).unwrap());
     let shown: Vec<_> = config.servers().iter().map(ServerConfig::shown).collect();
     assert_eq!(shown, ["1", "3", "4"]);
+}
+
+#[test]
+fn extensions_of_goose_are_servers_unless_they_are_parts_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().to_str().unwrap();
+    fs::create_dir(directory.path().join("config")).unwrap();
+    let environment =
+        Environment::new([("HOME", "/h"), ("GOOSE_PATH_ROOT", root), ("GH", "t0ken")]);
+    let text = "\
+GOOSE_MODEL: m
+extensions:
+  developer: {type: builtin, enabled: true}
+  todo:
+    type: platform
+  git:
+    type: stdio
+    cmd: npx
+    args: [-y, x]
+    enabled: false
+    envs:
+      N: 1
+    env_keys: [GH]
+    timeout: 120
+  web:
+    type: streamable_http
+    uri: https://web.example/mcp
+    headers:
+      Authorization: Bearer ${GH}
+    envs: {}
+    timeout: null
+  old: {type: sse, uri: https://x}
+  kept:
+    type: stdio
+    cmd: y
+    args: []
+    env_keys: [IN_KEYRING]
+";
+    fs::write(directory.path().join("config/config.yaml"), text).unwrap();
+    let (config, skipped) = Config::import(Client::Goose, &environment, None).unwrap();
+    let names: Vec<_> = config.servers().iter().map(ServerConfig::name).collect();
+    assert_eq!(names, ["git", "web"]);
+    let git = &config.servers()[0];
+    assert_eq!((git.is_disabled(), git.timeout), (true, Some(Duration::from_mins(2))));
+    let (Reached::Stdio { program, arguments, env, .. }, _) = reached(git) else {
+        panic!("{git:?}");
+    };
+    assert_eq!((program.as_str(), arguments), ("npx", vec!["-y".to_owned(), "x".to_owned()]));
+    assert_eq!((env["N"].as_str(), env["GH"].as_str()), ("1", "t0ken"));
+    let (Reached::Http { url, headers }, _) = reached(&config.servers()[1]) else {
+        panic!("{config:?}");
+    };
+    assert_eq!(
+        (url.as_str(), headers["Authorization"].as_str()),
+        ("https://web.example/mcp", "Bearer t0ken")
+    );
+    let skipped: Vec<_> =
+        skipped.iter().map(|it| (it.server.as_str(), it.reason.as_str())).collect();
+    let [("old", old), ("kept", kept)] = skipped[..] else { panic!("{skipped:?}") };
+    assert!(old.contains("sse") && kept.contains("`IN_KEYRING` is not set"), "{skipped:?}");
+    fs::write(directory.path().join("config/config.yaml"), "a: [s3cret\n").unwrap();
+    let error = Config::import(Client::Goose, &environment, None).unwrap_err().to_string();
+    assert!(error.contains("it is no YAML, look at line") && !error.contains("s3cret"), "{error}");
 }

@@ -52,8 +52,7 @@ impl Budget {
         }
         if spent.calls >= self.max_calls {
             return refuse(format!(
-                "this run has asked the language model {} times, the limit is {} (`--llm-calls`, \
-                 `Llm::max_calls`)",
+                "this run has asked the language model {} times, the limit is {} (`--llm-calls`)",
                 spent.calls, self.max_calls
             ));
         }
@@ -61,7 +60,7 @@ impl Budget {
         if needed > self.max_tokens {
             return refuse(format!(
                 "with this prompt the run has spent {needed} tokens on the language model, the \
-                 limit is {} (`--llm-tokens`, `Llm::max_tokens`)",
+                 limit is {} (`--llm-tokens`)",
                 self.max_tokens
             ));
         }

@@ -10,9 +10,9 @@ use futures_util::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
     ElicitResult, ErrorData, Implementation, InputRequest, InputRequiredResult, JsonObject,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ResourceContents, ServerCapabilities, ServerConfig, Tool,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceContents, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ServerHandler, model::CacheScope};
@@ -24,8 +24,10 @@ use super::outputs::{Data, Output, read_address};
 use super::parked::Parked;
 use super::python::Python;
 use super::running::{Begun, Job, Step};
-use super::tools::{CLOSE_SESSION, RUN_PYTHON, RUN_SHELL, RUN_SKILL, Runner, SEARCH_TOOLS};
-use super::{http, result, skills, stubs, tools};
+use super::tools::{
+    CLOSE_SESSION, RUN_PYTHON, RUN_SHELL, RUN_SKILL, Runner, SEARCH_TOOLS, WRITE_FILE,
+};
+use super::{apps, files, http, result, skills, stubs, tools};
 use isolet_support::skills::Skill;
 
 /// The time for which clients may cache the list of tools, in milliseconds. The list does not
@@ -42,6 +44,7 @@ const MAX_FOUND: usize = 50;
 /// The parameters of the tools.
 const SEARCH_PARAMS: &[&str] = &["query", "server", "limit"];
 const CLOSE_PARAMS: &[&str] = &["session"];
+const WRITE_PARAMS: &[&str] = &["path", "text", "data", "session"];
 
 /// A client's view of the server.
 #[derive(Clone)]
@@ -56,8 +59,12 @@ impl Server {
         Self { python, owner }
     }
 
-    async fn tools(&self) -> Vec<Tool> {
-        tools::all(self.python.facts().await)
+    async fn tools(&self, context: &RequestContext<RoleServer>) -> Vec<Tool> {
+        let mut tools = tools::all(self.python.facts().await);
+        if shows_pages(context) {
+            apps::add_to(&mut tools);
+        }
+        tools
     }
 
     /// Returns whose sessions a request may use.
@@ -104,7 +111,10 @@ impl Server {
                 Step::Ended(ran) => {
                     let arguments = Arguments::new(runner.name(), arguments, runner.params());
                     let max_chars = self.python.bounds().result_chars;
-                    let result = result::of_run(&ran, &arguments.ignored(), runner, max_chars);
+                    let shown = (runner == Runner::Python && shows_pages(&context))
+                        .then(apps::Shown::default);
+                    let ignored = arguments.ignored();
+                    let result = result::of_run(&ran, &ignored, runner, max_chars, shown);
                     return Ok(CallToolResponse::Complete(result));
                 }
                 Step::Cancelled => return Ok(cancelled()),
@@ -160,7 +170,9 @@ impl Server {
         };
         let handle = arguments.session()?;
         let may_wait = matches!(way_to_ask(context), Way::Return);
-        let job = Job { code, runner, timeout: arguments.seconds("timeout")?, may_wait };
+        let timeout = arguments.seconds("timeout")?;
+        let has_tables = runner == Runner::Python && shows_pages(context);
+        let job = Job { code, runner, timeout, has_tables, may_wait };
         self.python.begin(owner, handle.as_deref(), job, &context.ct).await
     }
 
@@ -297,6 +309,11 @@ impl Server {
     }
 }
 
+/// Whether a client shows the page of displays.
+fn shows_pages(context: &RequestContext<RoleServer>) -> bool {
+    apps::is_wanted(context.client_capabilities().as_ref())
+}
+
 /// The ways to ask a client's user.
 enum Way {
     /// By a request to the client.
@@ -338,6 +355,42 @@ fn beat(context: &RequestContext<RoleServer>) -> impl Fn(Duration) -> BoxFuture<
     }
 }
 
+impl Server {
+    async fn write_file(
+        &self,
+        given: &JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, String> {
+        let arguments = Arguments::new(WRITE_FILE, given, WRITE_PARAMS);
+        let path = arguments.name("path")?.ok_or_else(|| arguments.missing("path", ""))?;
+        let bytes = match (arguments.text("text")?, arguments.name("data")?) {
+            (Some(_), Some(_)) => {
+                return Err("write_file has both `text` and `data`, and takes one".to_owned());
+            }
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(data)) => STANDARD.decode(data.trim()).map_err(|error| {
+                format!("`data` of write_file is no base64 ({error}); `text` takes a text as it is")
+            })?,
+            (None, None) => {
+                return Err(arguments.missing("text", " or `data`, what is in the file"));
+            }
+        };
+        // The longest message of a client bounds it.
+        let (size, path) = (bytes.len(), files::absolute(path));
+        let (owner, handle) = (self.owner(context), arguments.session()?);
+        let handle = handle.as_deref();
+        let python = &self.python;
+        let handle = python.write_file(&owner, handle, path.clone(), bytes, &context.ct).await?;
+        let remark = arguments.remark().map_or_else(String::new, |remark| format!("\n{remark}"));
+        let shown = path.escape_debug();
+        let text = format!("Wrote {size} bytes to {shown}.{remark}\nsession: {handle}");
+        let link = ContentBlock::resource_link(files::resource(&handle, &path));
+        let mut result = CallToolResult::success(vec![ContentBlock::text(text), link]);
+        result.structured_content = Some(json!({"session": handle, "path": path, "bytes": size}));
+        Ok(result)
+    }
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().build();
@@ -354,9 +407,9 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools().await)
+        Ok(ListToolsResult::with_all_items(self.tools(&context).await)
             .with_ttl_ms(LIST_TTL_MS)
             .with_cache_scope(CacheScope::Private))
     }
@@ -380,6 +433,7 @@ impl ServerHandler for Server {
             },
             CLOSE_SESSION => self.close_session(&arguments, &context).await,
             SEARCH_TOOLS if self.python.hub().is_some() => self.search_tools(&arguments).await,
+            WRITE_FILE if self.python.takes_files() => self.write_file(&arguments, &context).await,
             name => {
                 let name: String = name.chars().take(40).collect();
                 let message = format!("there is no tool `{}`", name.escape_debug());
@@ -398,9 +452,22 @@ impl ServerHandler for Server {
         for (handle, session) in self.python.sessions(&self.owner(&context)) {
             let outputs = session.outputs.all();
             resources.extend(outputs.iter().map(|output| result::resource(output, &handle)));
+            let written = session.written.all();
+            resources.extend(written.iter().map(|path| files::resource(&handle, path)));
+        }
+        if shows_pages(&context) {
+            resources.push(apps::resource());
         }
         resources.sort_by(|one, other| one.uri.cmp(&other.uri));
         Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![files::template()]))
     }
 
     async fn read_resource(
@@ -409,7 +476,17 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let missing = |reason: String| ErrorData::resource_not_found(reason, None);
+        if request.uri == apps::ADDRESS {
+            let contents = vec![apps::contents()];
+            return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(contents)));
+        }
         let shown: String = request.uri.chars().take(80).collect();
+        if let Some((handle, path)) = files::read_address(&request.uri) {
+            let (owner, python) = (self.owner(&context), &self.python);
+            let read = python.read_file(&owner, handle, path.clone(), &context.ct).await;
+            let contents = files::contents(request.uri.clone(), &path, read.map_err(missing)?);
+            return Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])));
+        }
         let (handle, number) = read_address(&request.uri)
             .ok_or_else(|| missing(format!("`{}` is no resource", shown.escape_debug())))?;
         let in_use = self.python.get(&self.owner(&context), handle).map_err(missing)?;

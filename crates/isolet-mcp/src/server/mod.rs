@@ -3,8 +3,10 @@
 //! command's options.
 
 mod approvals;
+mod apps;
 mod arguments;
 mod durable;
+mod files;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
 mod handler;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::approvals::{ApprovalQueue, MAX_LISTED};
 use super::durable::RunJournal;
+use super::files::Written;
 use super::outputs::Outputs;
 use super::parked::ParkedRuns;
 use super::running::{BEAT, Begun, Job, Next, PATIENCE, Ran, Running, Step, Work};
@@ -40,6 +41,7 @@ pub(super) struct Python {
     hub: Option<Hub>,
     llm: Option<Llm>,
     has_shell: bool,
+    takes_files: bool,
     skills: Vec<Skill>,
     pub(super) approvals: ApprovalQueue,
     pub(super) parked: ParkedRuns,
@@ -51,6 +53,7 @@ pub(super) struct PythonSession {
     pub(super) turns: Turns<Interpreter>,
     interrupt: InterruptHandle,
     pub(super) outputs: Outputs,
+    pub(super) written: Written,
     /// The number that the library gives it.
     pub(super) id: u64,
     hub: Option<Hub>,
@@ -86,7 +89,7 @@ impl Interpreter {
     fn write_back(&mut self) {
         use std::io::Write;
         if let Err(error) = copy_out(&mut self.session, &mut self.files) {
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            let _ = writeln!(std::io::stderr(), "error: {}", in_options(&format!("{error:#}")));
         }
     }
 }
@@ -107,7 +110,8 @@ enum Unkept {
 
 impl Python {
     pub(super) fn new(settings: Settings) -> Result<Self> {
-        let Settings { sandboxes, bounds, store, hub, llm, shell, skills, on_call } = settings;
+        let Settings { sandboxes, bounds, store, hub, llm, shell, uploads, skills, on_call } =
+            settings;
         let approvals = ApprovalQueue::default();
         let hub = hub.map(|builder| {
             let recording = approvals.clone();
@@ -132,6 +136,7 @@ impl Python {
             hub: hub.transpose()?,
             llm,
             has_shell: shell,
+            takes_files: uploads,
             skills,
             approvals,
             parked,
@@ -166,6 +171,7 @@ impl Python {
             is_open: abilities.network || !servers.is_empty() || self.llm.is_some(),
             has_llm: self.llm.is_some(),
             has_shell: self.has_shell,
+            takes_files: self.takes_files,
             skills: self
                 .skills
                 .iter()
@@ -184,6 +190,11 @@ impl Python {
     /// Whether clients may run commands of the shell by a tool.
     pub(super) fn has_shell(&self) -> bool {
         self.has_shell
+    }
+
+    /// Whether clients may write files by a tool.
+    pub(super) fn takes_files(&self) -> bool {
+        self.takes_files
     }
 
     /// The skills that clients may use.
@@ -364,6 +375,8 @@ impl Python {
                 return Err(reason);
             }
         };
+        let files = execution.files().iter().map(|file| file.path.as_str());
+        in_use.session().written.note(files);
         if !execution.session_alive() {
             self.remove(owner, in_use.handle(), Reason::Ended("its last run ended it".to_owned()));
         }
@@ -395,7 +408,7 @@ impl Python {
     }
 
     /// Returns the session of a handle. Wakes it if it sleeps.
-    async fn get_or_wake(
+    pub(super) async fn get_or_wake(
         self: &Arc<Self>,
         owner: &str,
         handle: &str,
@@ -425,7 +438,10 @@ impl Python {
         self.table.of(owner)
     }
 
-    async fn open(self: &Arc<Self>, owner: &str) -> Result<Lease<PythonSession>, String> {
+    pub(super) async fn open(
+        self: &Arc<Self>,
+        owner: &str,
+    ) -> Result<Lease<PythonSession>, String> {
         let made = self.made().await?;
         let room = self.room().await?;
         let (sandbox, packages) = (made.sandbox.clone(), made.packages.clone());
@@ -476,7 +492,8 @@ impl Python {
     pub(super) fn session(&self, interpreter: Interpreter, outputs: Outputs) -> PythonSession {
         let interrupt = interpreter.session.interrupt_handle();
         let (id, hub) = (interpreter.session.handle().id(), self.hub.clone());
-        PythonSession { turns: Turns::new(interpreter), interrupt, outputs, id, hub }
+        let (turns, written) = (Turns::new(interpreter), Written::default());
+        PythonSession { turns, interrupt, outputs, written, id, hub }
     }
 
     pub(super) async fn made(self: &Arc<Self>) -> Result<&Made, String> {

@@ -9,12 +9,13 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde_json::{Value as Json, json};
 
 use super::approvals::{Call, Calls};
+use super::apps::Shown;
 use super::arguments;
 use super::outputs::{Data, Output};
 use super::python::PythonSession;
 use super::running::Ran;
 use super::tools::Runner;
-use isolet_service::core::in_options;
+use isolet_service::core::{hint_for_models, in_parameters};
 
 /// The most images in a result. Further ones are resources.
 const MAX_IMAGES: usize = 8;
@@ -34,12 +35,13 @@ pub(super) fn refusal(reason: &str) -> CallToolResult {
 }
 
 /// Returns the result of a run, whose parts have at most `max_chars` characters each. `ignored`
-/// are the arguments that the tool does not have.
+/// are the arguments that the tool does not have, and `shown` is for a client that shows displays.
 pub(super) fn of_run(
     ran: &Ran,
     ignored: &[String],
     runner: Runner,
     max_chars: usize,
+    mut shown: Option<Shown>,
 ) -> CallToolResult {
     let handle = ran.execution.session_alive().then(|| ran.in_use.handle());
     let mut parts = Parts::new(ran.in_use.session(), handle, max_chars);
@@ -54,14 +56,14 @@ pub(super) fn of_run(
         exception.traceback = parts.text("traceback", &exception.traceback);
         exception.message = parts.text("message", &exception.message);
     }
-    let (shown, images) = parts.displays(execution);
+    let (displayed, images) = parts.displays(execution, shown.as_mut());
     let files = execution.files().iter().map(|file| file.path.clone());
     let files: Vec<String> = files.take(MAX_FILES).collect();
     let value = execution.value().map(to_json).filter(|value| length(value) <= max_chars);
 
     let mut text = String::new();
     add(&mut text, "", &stdout);
-    add(&mut text, "", &shown);
+    add(&mut text, "", &displayed);
     add(&mut text, "", repr.as_deref().unwrap_or_default());
     add(&mut text, "stderr:\n", &stderr);
     let traceback = error.as_ref().map_or("", |error| error.traceback.as_str());
@@ -132,6 +134,7 @@ pub(super) fn of_run(
         CallToolResult::error(content)
     };
     result.structured_content = Some(structured);
+    result.meta = shown.map(Shown::meta);
     result
 }
 
@@ -195,7 +198,8 @@ impl Ending {
                 ok(unknown.unwrap_or_default().to_owned())
             }
             Outcome::Raised(exception) => {
-                Self { status: "error", error: Some(exception.clone()), remark: String::new() }
+                let remark = hint_for_models(execution).unwrap_or_default();
+                Self { status: "error", error: Some(exception.clone()), remark }
             }
             Outcome::Exited(0) if runner != Runner::Python => ok(String::new()),
             Outcome::Exited(code) if runner != Runner::Python => {
@@ -214,7 +218,7 @@ impl Ending {
                     Termination::Died { .. } => "died",
                     _ => "limit",
                 };
-                let remark = in_options(&termination.to_string());
+                let remark = in_parameters(&termination.to_string());
                 Self { status, error: None, remark }
             }
             _ => ok(String::new()),
@@ -255,9 +259,14 @@ impl<'a> Parts<'a> {
     }
 
     /// Returns the text of the displays, and the pictures.
-    fn displays(&mut self, execution: &Execution) -> (String, Vec<ContentBlock>) {
+    fn displays(
+        &mut self,
+        execution: &Execution,
+        mut for_page: Option<&mut Shown>,
+    ) -> (String, Vec<ContentBlock>) {
         let (mut text, mut images) = (String::new(), Vec::new());
         for display in execution.displays() {
+            let before = images.len();
             let image = IMAGES.iter().find_map(|format| Some((*format, display.get(format)?)));
             if let Some((format, data)) = image {
                 let data = bytes(data);
@@ -273,6 +282,9 @@ impl<'a> Parts<'a> {
                 let shown = formats.iter().find_map(|format| display.get(format)?.as_str());
                 let shown = self.text("display", shown.unwrap_or_default());
                 add(&mut text, "", &shown);
+            }
+            if let Some(for_page) = for_page.as_mut() {
+                for_page.add(display, (images.len() > before).then_some(before));
             }
         }
         (text, images)

@@ -27,6 +27,8 @@ pub(super) struct Job {
     pub(super) code: String,
     pub(super) runner: Runner,
     pub(super) timeout: Option<Duration>,
+    /// Whether the client shows tables.
+    pub(super) has_tables: bool,
     /// Whether it may wait for a decision beyond the end of the server.
     pub(super) may_wait: bool,
 }
@@ -179,6 +181,7 @@ impl Drop for Running {
 fn cell(job: Job, interrupted: Arc<AtomicBool>) -> Cell {
     let cell = Cell::new(job.code).syntax(job.runner.syntax());
     let cell = cell.allow_return().chart_pictures().interrupt_flag(interrupted);
+    let cell = if job.has_tables { cell.table_data() } else { cell };
     match job.timeout {
         Some(timeout) => cell.timeout(timeout),
         None => cell,

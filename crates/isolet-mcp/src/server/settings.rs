@@ -30,6 +30,8 @@ pub struct Settings {
     pub llm: Option<Llm>,
     /// Whether clients get the tool `run_shell`. Code that runs commands has the shell anyway.
     pub shell: bool,
+    /// Whether clients get the tool `write_file`.
+    pub uploads: bool,
     /// The skills that clients may use by the tool `run_skill`. The guest sees each at
     /// `/skills/NAME`.
     pub skills: Vec<Skill>,
@@ -196,6 +198,7 @@ mod tests {
             hub: None,
             llm: None,
             shell: false,
+            uploads: false,
             skills: Vec::new(),
             on_call: None,
         };
@@ -204,7 +207,13 @@ mod tests {
         assert_eq!((facts.timeout, facts.is_destructive), (Duration::from_secs(7), true));
         for expected in ["there is no disk (0)", "there is no disk (1)"] {
             let code = "1".to_owned();
-            let job = Job { code, runner: Runner::Python, timeout: None, may_wait: true };
+            let job = Job {
+                code,
+                runner: Runner::Python,
+                timeout: None,
+                has_tables: false,
+                may_wait: true,
+            };
             let begun = python.begin("me", None, job, &CancellationToken::new()).await;
             assert_eq!(begun.err().unwrap(), expected);
         }

@@ -16,6 +16,7 @@ pub(super) const RUN_SHELL: &str = "run_shell";
 pub(super) const RUN_SKILL: &str = "run_skill";
 pub(super) const CLOSE_SESSION: &str = "close_session";
 pub(super) const SEARCH_TOOLS: &str = "search_tools";
+pub(super) const WRITE_FILE: &str = "write_file";
 
 /// The most characters of the description that name other servers' tools.
 pub(super) const CATALOGUE_CHARS: usize = 6_000;
@@ -97,6 +98,8 @@ pub(super) struct Facts {
     pub(super) has_llm: bool,
     /// `true` if clients may run commands of the shell by a tool.
     pub(super) has_shell: bool,
+    /// `true` if clients may write files by a tool.
+    pub(super) takes_files: bool,
     /// The skills whose scripts clients may run, each as its name and description.
     pub(super) skills: Vec<(String, String)>,
     /// The servers whose tools it may call.
@@ -123,6 +126,9 @@ pub(super) fn all(facts: &Facts) -> Vec<Tool> {
     }
     if !facts.servers.is_empty() {
         tools.push(search_tools());
+    }
+    if facts.takes_files {
+        tools.push(write_file());
     }
     tools
 }
@@ -225,8 +231,12 @@ fn description(facts: &Facts) -> String {
          are still there. {} Pictures (matplotlib, display()) come back as images.",
         end_of_sessions(facts),
     );
-    if !facts.packages.is_empty() {
-        text.extend([" Packages: ", &facts.packages, "."]);
+    if facts.packages.is_empty() {
+        text.push_str(
+            " No other packages are there (no numpy, no requests), and pip does not work.",
+        );
+    } else {
+        text.extend([" Packages: ", &facts.packages, "; no others, and pip does not work."]);
     }
     text.push_str(facts.about_packages);
     text.push(' ');
@@ -453,6 +463,40 @@ fn close_session() -> Tool {
         .open_world(false);
     Tool::new(CLOSE_SESSION, "Ends a session and forgets its variables and files.", object(input))
         .with_title("Close a Python session")
+        .with_raw_output_schema(object(output))
+        .with_annotations(annotations)
+}
+
+fn write_file() -> Tool {
+    let text = |about: &str| json!({"type": "string", "description": about});
+    let input = json!({
+        "type": "object",
+        "properties": {
+            "path": text("Where the file is in the sandbox. Relative ones are in /home/user."),
+            "text": text("What is in it."),
+            "data": text("Instead of `text`: its bytes in base64."),
+            "session": text("The `session` of an earlier result. Without it a new one is started."),
+        },
+        "required": ["path"],
+    });
+    let output = json!({
+        "type": "object",
+        "properties": {
+            "session": {"type": "string"},
+            "path": {"type": "string"},
+            "bytes": {"type": "integer"},
+        },
+        "required": ["session", "path", "bytes"],
+        "additionalProperties": false,
+    });
+    let annotations = ToolAnnotations::with_title("Write a file for Python")
+        .read_only(false)
+        .destructive(true)
+        .idempotent(true)
+        .open_world(false);
+    let about = "Writes a file into the sandbox of run_python, for code of the same session.";
+    Tool::new(WRITE_FILE, about, object(input))
+        .with_title("Write a file for Python")
         .with_raw_output_schema(object(output))
         .with_annotations(annotations)
 }

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::problem::Problem;
 use super::transfer::{Download, Transfer, Upload};
-use super::{e2b, nemo_skills};
+use super::{console, e2b, jupyter, librechat, nemo_skills, opensandbox, request_log};
 use crate::http::credentials::Credentials;
 use isolet_service::node::{Node, Refusal, with_results};
 use isolet_support::http_server::Peer;
@@ -40,7 +40,10 @@ enum Protocol {
     Native,
     E2bApi,
     E2bSandbox,
+    Jupyter,
+    LibreChat,
     NemoSkills,
+    OpenSandbox,
 }
 
 impl Protocol {
@@ -53,6 +56,10 @@ impl Protocol {
             }
             "execute" if headers.contains_key(e2b::SANDBOX_ID) => Self::E2bSandbox,
             "execute" => Self::NemoSkills,
+            librechat::PREFIX => Self::LibreChat,
+            opensandbox::PREFIX => Self::OpenSandbox,
+            jupyter::PREFIX => Self::Jupyter,
+            _ if opensandbox::is_of_api(path) => Self::OpenSandbox,
             _ => Self::Native,
         }
     }
@@ -66,13 +73,17 @@ impl Protocol {
                 path.strip_prefix("/sandboxes/")?.split('/').next()
             }
             Self::E2bSandbox => headers.get(e2b::SANDBOX_ID)?.to_str().ok(),
-            Self::NemoSkills => None,
+            Self::OpenSandbox => opensandbox::subject(path),
+            Self::Jupyter | Self::LibreChat | Self::NemoSkills => None,
         }
     }
 
     async fn credentials(&self, parts: &mut Parts) -> Credentials {
         if matches!(self, Self::E2bSandbox) {
             return e2b::credentials(parts).await;
+        }
+        if matches!(self, Self::Jupyter) {
+            return jupyter::credentials(parts).await;
         }
         let Ok(credentials) = Credentials::from_request_parts(parts, &()).await;
         credentials
@@ -81,8 +92,11 @@ impl Protocol {
     fn refuse(&self, refusal: Refusal) -> Response {
         match self {
             Self::Native => Problem::from(refusal).into_response(),
+            Self::Jupyter => jupyter::refused(refusal),
             Self::E2bApi => e2b::refused_by_api(refusal),
             Self::E2bSandbox => e2b::refused_by_sandbox(refusal),
+            Self::LibreChat => librechat::refused(refusal),
+            Self::OpenSandbox => opensandbox::refused(refusal),
             Self::NemoSkills => nemo_skills::refused(&refusal.into()),
         }
     }
@@ -100,6 +114,15 @@ fn is_of(route: &str, path: &str) -> bool {
         && parts.next().is_none()
 }
 
+/// Returns why credentials are refused, for the log.
+fn why_refused(credentials: &Credentials) -> &'static str {
+    match (&credentials.key, &credentials.token) {
+        (None, None) => "no key was sent",
+        (Some(_), _) => "the key is none of this node's",
+        (None, Some(_)) => "the token is none of this session's",
+    }
+}
+
 /// Lets a request through if its key is valid, or its token for its session, and there is room for
 /// its body.
 pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
@@ -107,7 +130,7 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
     // A client with `Expect` sends no body before it is asked to.
     let mut upload = Upload::new(body, !parts.headers.contains_key(EXPECT));
     let path = parts.uri.path().to_owned();
-    if is_public(&path, &parts.headers) {
+    if is_public(&path, &parts.headers) || (node.has_console() && console::is_for_it(&parts)) {
         return next.run(Request::from_parts(parts, Body::empty())).await;
     }
     let protocol = Protocol::of(&path, &parts.headers);
@@ -125,10 +148,19 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
         }
         Ok((node.begin(&tenant)?, tenant))
     });
+    let record = request_log::record(&parts.extensions).cloned();
     let (asked, tenant) = match admitted {
         Ok((asked, tenant)) => (Arc::new(asked), tenant),
-        Err(refusal) => return protocol.refuse(refusal),
+        Err(refusal) => {
+            if let Some(record) = record.filter(|_| matches!(refusal, Refusal::Key)) {
+                record.refused(why_refused(&credentials));
+            }
+            return protocol.refuse(refusal);
+        }
     };
+    if let Some(record) = &record {
+        record.of(&tenant, subject);
+    }
     let transfer = Transfer::new(node.charge(&tenant), Arc::clone(&asked));
     upload.count(transfer.clone());
     // Charged until the request has been carried out.
@@ -136,6 +168,9 @@ pub(super) async fn admit(State(node): State<Arc<Node>>, request: Request, next:
     let work = next.run(Request::from_parts(parts, Body::new(upload)));
     let (response, results) = with_results(work).await;
     drop(transfer);
+    if let Some((record, session)) = record.zip(results.session()) {
+        record.started(session);
+    }
     let response = response.map(|body| Body::new(Download::new(body, node.charge(&tenant), asked)));
     drop(results);
     response
@@ -184,6 +219,10 @@ mod tests {
             ("/files", Some("other")),
             ("/execute", Some("other")),
             ("/process.Process/Start", Some("other")),
+            ("/v1/sandboxes/one/endpoints/44772", Some("one")),
+            ("/v1/sandboxes", None),
+            ("/v1/sandboxesx/one", None),
+            ("/opensandbox/one/code", Some("one")),
         ] {
             let subject = Protocol::of(path, &headers).subject(path, &headers);
             assert_eq!(subject, about, "{path}");

@@ -39,7 +39,8 @@ impl<S: Sync> FromRequestParts<S> for Credentials {
         });
         // Clients send this for `http://user:KEY@HOST`.
         let basic = text(AUTHORIZATION.as_str()).and_then(basic_key);
-        let key = bearer.or_else(|| text("x-api-key")).or(basic.as_deref());
+        let named = || text("x-api-key").or_else(|| text("open-sandbox-api-key"));
+        let key = bearer.or_else(named).or(basic.as_deref());
         let token = text("x-session-token").or(bearer);
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Ok(Self(node::Credentials { key: owned(key), token: owned(token) }))

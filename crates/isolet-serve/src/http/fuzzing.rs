@@ -15,12 +15,13 @@ use super::body::{self, JsonBody};
 use super::credentials::Credentials;
 use super::e2b::{connect, contexts, control, execute, files, processes};
 use super::openenv;
+use super::opensandbox::{code, commands, lifecycle};
 use super::problem::Problem;
 use super::runs::{RunOnceRequest, RunRequest, ToolResult};
 use super::saved::SnapshotRequest;
 use super::sessions::{LifetimeRequest, SessionRequest, VariableRequest};
 use super::sockets::Message;
-use super::{dify, lenient, nemo_skills, ragflow, sandbox_fusion};
+use super::{dify, jupyter, lenient, librechat, nemo_skills, ragflow, sandbox_fusion};
 
 /// How many times its length a body may take, and what it may take besides.
 const FACTOR: usize = 400;
@@ -130,6 +131,12 @@ fn message(data: &[u8]) {
         Ok(message) => assert!(message.has_no_head()),
         Err((_, problem)) => is_refusal(&problem, data.len()),
     }
+    let (request, used) = measured(|| jupyter::message::read(data, 1));
+    assert!(used.peak <= FACTOR * data.len() + FIXED, "{} bytes took {used:?}", data.len());
+    match request {
+        Ok(request) => assert!(request.size() <= data.len() + FIXED),
+        Err(problem) => is_refusal(&problem, data.len()),
+    }
 }
 
 fn dialects(data: &[u8]) {
@@ -140,7 +147,14 @@ fn dialects(data: &[u8]) {
         lenient::read::<sandbox_fusion::RunJupyterRequest>(value.clone(), &numbers).err(),
         lenient::read::<nemo_skills::ExecuteRequest>(value.clone(), &numbers).err(),
         lenient::read::<dify::RunRequest>(value.clone(), &[]).err(),
-        lenient::read::<ragflow::RunRequest>(value, &[]).err(),
+        lenient::read::<ragflow::RunRequest>(value.clone(), &[]).err(),
+        lenient::read::<librechat::exec::ExecRequest>(value.clone(), &[]).err(),
+        lenient::read::<librechat::programmatic::ProgrammaticRequest>(value.clone(), &[]).err(),
+        lenient::read::<lifecycle::SandboxRequest>(value.clone(), &[]).err(),
+        lenient::read::<lifecycle::RenewRequest>(value.clone(), &[]).err(),
+        lenient::read::<code::CodeRequest>(value.clone(), &[]).err(),
+        lenient::read::<jupyter::StartRequest>(value.clone(), &[]).err(),
+        lenient::read::<commands::CommandRequest>(value, &[]).err(),
     ];
     for problem in read.into_iter().flatten() {
         is_refusal(&problem, data.len());
@@ -155,7 +169,8 @@ fn openenv(data: &[u8]) {
     assert!(openenv::read::<openenv::Message>(json).is_err() || is_object);
 }
 
-/// A file's path is absolute, has plain names only, and is its own place.
+/// A file's path is absolute, has plain names only, and is its own place. So is a name below a
+/// directory, if it is one.
 fn path(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let place = files::place(text);
@@ -163,6 +178,10 @@ fn path(data: &[u8]) {
     let is_plain = |name: &str| !matches!(name, "" | "." | "..");
     assert!(place == "/" || place.split('/').skip(1).all(is_plain), "{text:?} is {place:?}");
     assert_eq!(files::place(&place), place);
+    if let Some(name) = librechat::workspace::safe_name(text) {
+        assert!(name.split('/').all(is_plain), "{text:?} is {name:?}");
+        assert_eq!(librechat::workspace::safe_name(&name), Some(name));
+    }
 }
 
 /// Credentials are what the headers have; nothing else is taken for a key or a token.

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::problem::Problem;
+use super::request_log::Record;
 use super::transfer::Transfer;
 
 /// The length of the header of a client's short frame.
@@ -18,6 +19,8 @@ const HEAD_BYTES: usize = 6;
 #[derive(Clone)]
 pub(super) struct Meter {
     transfer: Transfer,
+    /// Counts all bytes for the log.
+    record: Option<Arc<Record>>,
     state: Arc<Mutex<State>>,
 }
 
@@ -32,12 +35,27 @@ struct State {
 }
 
 impl Meter {
-    pub(super) fn new(transfer: Transfer) -> Self {
-        Self { transfer, state: Arc::default() }
+    pub(super) fn new(transfer: Transfer, record: Option<Arc<Record>>) -> Self {
+        Self { transfer, record, state: Arc::default() }
+    }
+
+    /// Returns the record of its request, if there is a log.
+    pub(super) fn record(&self) -> Option<&Arc<Record>> {
+        self.record.as_ref()
+    }
+
+    /// Counts bytes that were written.
+    fn wrote(&self, written: &Poll<io::Result<usize>>) {
+        if let (Some(record), Poll::Ready(Ok(bytes))) = (&self.record, written) {
+            record.sent(*bytes);
+        }
     }
 
     /// Charges bytes that were read. Returns `false` if a limit is reached.
     fn read(&self, bytes: usize) -> bool {
+        if let Some(record) = &self.record {
+            record.received(bytes);
+        }
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match self.transfer.take(bytes) {
             Ok(()) => state.partial += bytes as u64,
@@ -120,7 +138,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.meter.wrote(&written);
+        written
     }
 
     fn poll_write_vectored(
@@ -128,7 +148,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, bytes)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.meter.wrote(&written);
+        written
     }
 
     fn is_write_vectored(&self) -> bool {

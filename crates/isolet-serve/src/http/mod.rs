@@ -7,28 +7,35 @@ mod aside;
 mod audit_log;
 mod batch;
 mod body;
+mod console;
 mod credentials;
 mod dify;
 mod e2b;
 mod execute;
 mod exits;
+mod form;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod jupyter;
 mod lenient;
+mod librechat;
 mod meter;
 mod nemo_skills;
+mod network;
 mod openapi;
 mod openenv;
-mod operator;
+mod opensandbox;
 mod otlp;
 mod paths;
 mod problem;
 mod ragflow;
+mod request_log;
 mod runs;
 mod sandbox_fusion;
 mod saved;
 mod sessions;
 mod sockets;
+mod standard_error;
 mod transfer;
 mod websocket;
 
@@ -58,11 +65,14 @@ use utoipa_axum::router::OpenApiRouter;
 
 use self::audit_log::AuditLog;
 use self::problem::Problem;
+use self::request_log::RequestLog;
 use isolet_service::core::Engines;
+pub use isolet_service::node::RequestLogFormat;
 use isolet_service::node::{Config, JournalSettings, Node, Observers, Settings, within};
-use isolet_support::http_server::{self, Limits, Listener};
+use isolet_support::http_server::{self, Limits, Listener, Tls};
 use isolet_support::journal::Journal;
 use isolet_support::socket::{Address, LOOPBACK, bind_unix};
+use isolet_support::template::{Environment, Origin, Template};
 
 /// The maximum size of a request's body, in bytes.
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -79,12 +89,19 @@ pub struct NodeOptions {
     /// The configuration file with tenants, limits and permissions. Without it, every client on
     /// this machine is served, and guests have no permissions.
     pub config: Option<PathBuf>,
+    /// The variables that the configuration may name.
+    pub environment: Environment,
     /// The node's name, which is a part of its sessions' ids.
     pub name: String,
     /// The directory of durable sessions, which overrides the file's.
     pub journals: Option<PathBuf>,
     /// The maximum number of sessions, which overrides the file's.
     pub max_sessions: Option<usize>,
+    /// The format of the request log, which overrides the file's. Without either, it is text if
+    /// standard error is a terminal, and off otherwise.
+    pub log: Option<RequestLogFormat>,
+    /// Whether browsers get a console at `/`, if the file allows it.
+    pub console: bool,
     /// Set if the process ends with its parent.
     pub dies_with_parent: bool,
 }
@@ -103,11 +120,12 @@ pub fn serve(
     if options.dies_with_parent {
         crate::parent::end_with_it()?;
     }
-    let mut settings = settings(options.config.as_deref())?;
+    let mut settings = settings(options.config.as_deref(), &options.environment)?;
     if let Some(most) = options.max_sessions {
         ensure!(most > 0, "`--max-sessions` is 0, and has to be 1 or more");
         settings.max_sessions = most;
     }
+    settings.console &= options.console;
     if let Some(directory) = &options.journals {
         match &mut settings.journals {
             Some(journals) => journals.directory.clone_from(directory),
@@ -124,6 +142,12 @@ pub fn serve(
     // Each session takes some descriptors. The hard limit is the most that can be set.
     let files = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: files.maximum, ..files });
+    let tls = settings.tls.as_ref().map(|tls| Tls::read(&tls.certificate, &tls.key));
+    let tls = tls.transpose()?.map(Arc::new);
+    ensure!(
+        tls.is_none() || matches!(address, Address::Tcp(_)),
+        "`[tls]` needs an address of TCP: clients of a Unix socket speak no TLS"
+    );
     let limits = Limits::new(settings.max_connections);
     settings.max_connections = limits.connections;
     check_own_files(&settings, options)?;
@@ -135,18 +159,20 @@ pub fn serve(
         .enable_all()
         .build()?;
     let engines = Arc::new(engines(settings.max_sessions, runtime.handle())?);
+    let log = RequestLog::open(options.log.or(settings.log))?;
     let exporter = otlp::Exporter::of_environment(runtime.handle(), &options.name)?;
     let observers = Observers {
         audit,
         tracer: exporter.as_ref().map(otlp::Exporter::tracer),
-        operator: Some(operator::on_standard_error()?),
+        operator: Some(log.operator()),
     };
     let node =
         Node::new(&options.name, settings, engines, observers).map_err(|error| anyhow!(error))?;
-    runtime.block_on(listen(options, address, limits, node))?;
+    runtime.block_on(listen(options, (address, tls), limits, &node, &log))?;
     if let Some(exporter) = exporter {
         exporter.end();
     }
+    log.ended(&node);
     Ok(())
 }
 
@@ -156,13 +182,18 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(4))
 }
 
-fn settings(config: Option<&Path>) -> Result<Settings> {
+fn settings(config: Option<&Path>, environment: &Environment) -> Result<Settings> {
     let Some(path) = config else {
         return Config::default().settings().map_err(|error| anyhow!(error));
     };
     let shown = path.display();
     let text = fs::read_to_string(path).with_context(|| format!("cannot read `{shown}`"))?;
-    let settings = Config::read(&text).and_then(Config::settings);
+    let filled = |text: &str| {
+        let template = Template::parse(text, environment, Origin::Own)?;
+        Ok(template.fill(environment)?.text)
+    };
+    let config = Config::read(&text).and_then(|config| config.fill_secrets(filled));
+    let settings = config.and_then(Config::settings);
     let settings = settings.map_err(|error| anyhow!("`{shown}`: {error}"))?;
     Ok(Settings { file: Some(path.to_owned()), ..settings })
 }
@@ -172,6 +203,8 @@ fn check_own_files(settings: &Settings, options: &NodeOptions) -> Result<()> {
     let own = [
         ("the node's configuration", options.config.as_deref()),
         ("the node's `audit_log`", settings.audit_log.as_deref()),
+        ("the node's `tls.certificate`", settings.tls.as_ref().map(|tls| &*tls.certificate)),
+        ("the node's `tls.key`", settings.tls.as_ref().map(|tls| &*tls.key)),
         (
             "the node's directory of journals",
             settings.journals.as_ref().map(|journals| &*journals.directory),
@@ -190,9 +223,10 @@ fn check_own_files(settings: &Settings, options: &NodeOptions) -> Result<()> {
 
 async fn listen(
     options: &NodeOptions,
-    address: &Address,
+    (address, tls): (&Address, Option<Arc<Tls>>),
     limits: Limits,
-    node: Arc<Node>,
+    node: &Arc<Node>,
+    log: &RequestLog,
 ) -> Result<()> {
     // The operator should see a failure that every client would get.
     node.check().await.map_err(|refusal| {
@@ -201,8 +235,8 @@ async fn listen(
     })?;
     node.has_clients();
     node.restore().map_err(|error| anyhow!(error))?;
-    let router = router(Arc::clone(&node));
-    tokio::spawn(Arc::clone(&node).keep_time());
+    let router = router(Arc::clone(node));
+    tokio::spawn(Arc::clone(node).keep_time());
     // Before the address is printed, because a reader may send a signal at once.
     let mut signals = Signals::new()?;
     let end = CancellationToken::new();
@@ -210,24 +244,31 @@ async fn listen(
         Address::Tcp(tcp) => {
             let socket = std::net::TcpListener::bind(tcp);
             let socket = socket.with_context(|| format!("cannot listen at {tcp}"))?;
-            say(&format!("http://{}", socket.local_addr()?), &node)?;
-            Listener::tcp(socket)?
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            log.started(node, &format!("{scheme}://{}", socket.local_addr()?));
+            Listener::tcp(socket)?.with_tls(tls.clone())
         }
         Address::Unix(path) => {
             let socket = bind_unix(path)?;
-            say(&path.display().to_string(), &node)?;
+            log.started(node, &path.display().to_string());
             Listener::unix(socket)?
         }
     };
+    let requests = log.clone();
     let answer = move |request| {
         let mut router = router.clone();
+        let (request, record) = requests.begin(request);
         async move {
             let Ok(response) = router.call(request).await;
-            response
+            match record {
+                Some(record) => record.answered(response),
+                None => response,
+            }
         }
     };
     let served = tokio::spawn(http_server::serve(listener, limits, end.clone(), answer));
-    signals.until_terminated(|| reload(&node, options.config.as_deref())).await;
+    signals.until_terminated(|| reload(node, options, tls.as_deref(), log)).await;
+    log.draining(node);
     let farewell = async {
         let until = node.drain().await;
         end.cancel();
@@ -243,13 +284,6 @@ async fn listen(
         // It may have been removed already.
         let _ = fs::remove_file(path);
     }
-    Ok(())
-}
-
-/// Prints the address of the node on standard error.
-fn say(place: &str, node: &Node) -> Result<()> {
-    use std::io::Write;
-    writeln!(std::io::stderr(), "node `{}` listening at {place}", node.name())?;
     Ok(())
 }
 
@@ -281,10 +315,15 @@ impl Signals {
     }
 }
 
-/// Reloads the tenants from the configuration file.
-fn reload(node: &Arc<Node>, config: Option<&Path>) {
-    use std::io::Write;
-    let said = match settings(config) {
+/// Reloads the tenants from the configuration file, and the certificate.
+fn reload(node: &Arc<Node>, options: &NodeOptions, tls: Option<&Tls>, log: &RequestLog) {
+    let settings = settings(options.config.as_deref(), &options.environment);
+    if let Ok(Settings { tls: Some(files), .. }) = &settings
+        && let Some(Err(error)) = tls.map(|tls| tls.replace(&files.certificate, &files.key))
+    {
+        log.say(&format!("the certificate stays as it is: {error:#}"));
+    }
+    let said = match settings {
         Ok(settings) if settings.tenants.is_open() && !node.is_open() => {
             "the tenants stay as they are: the file has none any more".to_owned()
         }
@@ -294,8 +333,7 @@ fn reload(node: &Arc<Node>, config: Option<&Path>) {
         }
         Err(error) => format!("the tenants stay as they are: {error:#}"),
     };
-    // Standard error may be closed.
-    let _ = writeln!(std::io::stderr(), "{said}");
+    log.say(&said);
 }
 
 fn router(node: Arc<Node>) -> Router {
@@ -311,9 +349,13 @@ fn router(node: Arc<Node>) -> Router {
         .merge(measured("nemo_skills", nemo_skills::routes(), &node))
         .merge(measured("dify", dify::routes(), &node))
         .merge(measured("ragflow", ragflow::routes(), &node))
+        .merge(measured("librechat", librechat::routes(), &node))
+        .merge(measured("opensandbox", opensandbox::routes(), &node))
+        .merge(measured("jupyter", jupyter::routes(&node), &node))
         .merge(execute::routes())
         .merge(measured("native", sockets::routes(), &node))
         .merge(measured("openenv", openenv::routes(), &node))
+        .merge(console::routes(node.has_console()))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
@@ -323,6 +365,7 @@ fn router(node: Arc<Node>) -> Router {
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         // Around all routes, so that none is left out.
         .layer(from_fn_with_state(Arc::clone(&node), admission::admit))
+        .layer(from_fn_with_state(Arc::clone(&node), e2b::by_host_name))
         .layer(from_fn_with_state(Arc::clone(&node), check_host))
         .with_state(node)
 }
@@ -371,27 +414,51 @@ async fn ready(State(node): State<Arc<Node>>) -> Response {
 }
 
 /// Refuses requests from web pages to a node that needs no key: any page in a browser on this
-/// machine could use it.
+/// machine could use it. Answers are no pages beside the console.
 async fn check_host(State(node): State<Arc<Node>>, request: Request, next: Next) -> Response {
-    if node.is_open() && !is_local(request.headers()) {
+    request_log::note_route(request.extensions());
+    let headers = request.headers();
+    if node.is_open() && !is_local(headers) && !is_for_domain(&node, headers) {
+        if let Some(record) = request_log::record(request.extensions()) {
+            record.refused(why_not_local(headers));
+        }
         return Problem::denied(
             "a node without keys answers requests to `localhost` and loopback addresses, and none \
              of other web pages",
         )
         .into_response();
     }
-    next.run(request).await
+    let mut answer = next.run(request).await;
+    if node.has_console() {
+        console::is_no_page(&mut answer);
+    }
+    answer
 }
 
 fn is_local(headers: &HeaderMap) -> bool {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let host_of = |authority: &str| {
-        let authority: Authority = authority.parse().ok()?;
-        Some(authority.host().trim_matches(['[', ']']).to_owned())
-    };
-    let is_loopback = |host: Option<String>| host.is_some_and(|host| LOOPBACK.contains(&&*host));
     // A client of a Unix socket need not send `Host`.
-    let host = headers.get(HOST).is_none() || is_loopback(text(HOST).and_then(host_of));
+    let host = headers.get(HOST).is_none() || is_loopback(host_name(headers));
+    host && has_local_origin(headers)
+}
+
+/// Returns why a request is none of this machine, for the log.
+fn why_not_local(headers: &HeaderMap) -> &'static str {
+    if has_local_origin(headers) {
+        "the host is not a loopback address"
+    } else {
+        "the request is another web page's"
+    }
+}
+
+/// Whether a request is for a name of the node's domain, which the operator has chosen.
+fn is_for_domain(node: &Node, headers: &HeaderMap) -> bool {
+    let name = host_name(headers);
+    let is_own = node.domain().zip(name.as_deref()).is_some_and(|(domain, name)| domain.has(name));
+    is_own && has_local_origin(headers)
+}
+
+/// Whether a request is of no web page, or of one of this machine.
+fn has_local_origin(headers: &HeaderMap) -> bool {
     let origin = headers.get(ORIGIN).map(|origin| {
         let origin = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
         is_loopback(origin.and_then(|(_, rest)| host_of(rest)))
@@ -400,7 +467,21 @@ fn is_local(headers: &HeaderMap) -> bool {
     let site = headers
         .get("sec-fetch-site")
         .is_none_or(|site| matches!(site.as_bytes(), b"same-origin" | b"none"));
-    host && origin.unwrap_or(site)
+    origin.unwrap_or(site)
+}
+
+fn is_loopback(host: Option<String>) -> bool {
+    host.is_some_and(|host| LOOPBACK.contains(&&*host))
+}
+
+/// Returns the name of the host that a request is for, without a port.
+fn host_name(headers: &HeaderMap) -> Option<String> {
+    headers.get(HOST).and_then(|host| host.to_str().ok()).and_then(host_of)
+}
+
+fn host_of(authority: &str) -> Option<String> {
+    let authority: Authority = authority.parse().ok()?;
+    Some(authority.host().trim_matches(['[', ']']).to_owned())
 }
 
 /// The key of a creation that may be sent again.

@@ -10,6 +10,7 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::IntoResponse;
 use axum::routing::get;
+use isolet::Isolation;
 use serde::Serialize;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{Content, RefOr, Response, ResponseBuilder};
@@ -18,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub(super) use isolet_service::core::Execution;
 use isolet_service::core::{Plain, Variable};
-use isolet_service::node::{Listed, Node};
+use isolet_service::node::{Allowance, Listed, MostAllowed, Node, SessionState};
 
 /// Metadata of the description.
 #[derive(OpenApi)]
@@ -110,6 +111,13 @@ pub(super) struct Session {
     pub(super) created_at: f64,
     /// The remaining lifetime, in seconds.
     pub(super) ttl: f64,
+    pub(super) state: SessionState,
+    /// The time that its code has run, in seconds.
+    pub(super) run_time: f64,
+    /// The most memory that its runs have used.
+    pub(super) peak_memory_bytes: u64,
+    /// The memory that it may use; 0 if it has ended.
+    pub(super) max_memory_bytes: u64,
     /// `true` if it is paused.
     #[serde(skip_serializing_if = "Not::not")]
     #[schema(required = false)]
@@ -130,14 +138,18 @@ pub(super) struct Session {
 
 impl From<Listed> for Session {
     fn from(session: Listed) -> Self {
-        let Listed { id, created, left, is_paused, is_durable, has_ended, metadata, .. } = session;
+        let Listed { id, created, left, state, is_durable, memory_bytes, used, metadata } = session;
         Self {
             id,
             created_at: since_1970(created),
             ttl: left.as_secs_f64(),
-            is_paused,
+            state,
+            run_time: used.run_time.as_secs_f64(),
+            peak_memory_bytes: used.peak_memory_bytes,
+            max_memory_bytes: memory_bytes,
+            is_paused: state == SessionState::Paused,
             durable: is_durable,
-            has_ended,
+            has_ended: state == SessionState::Ended,
             metadata: Some(metadata).filter(|Plain(metadata)| !metadata.is_none()),
         }
     }
@@ -218,16 +230,35 @@ pub(super) struct BegunRun {
     pub(super) run: u64,
 }
 
-/// How full a node is.
+/// What a node is, how full it is, and what it allows.
 #[derive(Serialize, ToSchema)]
-pub(super) struct NodeLoad {
+pub(super) struct NodeInfo {
     pub(super) name: String,
     pub(super) version: &'static str,
+    /// The time since its start, in seconds.
+    pub(super) uptime: f64,
+    /// Where code runs: `process` or `thread`.
+    #[schema(value_type = String)]
+    pub(super) isolation: Isolation,
+    /// Whether clients need a key.
+    pub(super) needs_key: bool,
     pub(super) sessions: usize,
     pub(super) max_sessions: usize,
     pub(super) running: usize,
     pub(super) waiting: usize,
     pub(super) is_draining: bool,
+    pub(super) tenant: TenantInfo,
+    /// What a session may do without asking for it.
+    pub(super) allowed: Allowance,
+    /// The most that a session may ask for.
+    pub(super) ceiling: MostAllowed,
+}
+
+/// The tenant of a key.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TenantInfo {
+    pub(super) name: String,
+    pub(super) max_sessions: usize,
 }
 
 fn since_1970(time: SystemTime) -> f64 {

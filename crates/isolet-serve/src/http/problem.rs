@@ -7,6 +7,7 @@ use serde_json::Value as Json;
 
 use super::body::line;
 use super::openapi;
+use super::request_log::ProblemCode;
 use isolet_service::core::{Failure, FailureKind};
 use isolet_service::node::{Awaited, Memory, Refusal, over_quota};
 
@@ -30,7 +31,7 @@ impl Problem {
         Self { retry_after: Some(1), ..self }
     }
 
-    fn with_hint(self, hint: impl Into<String>) -> Self {
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
@@ -77,6 +78,11 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "denied", detail)
     }
 
+    /// Something that cannot be done now.
+    pub(super) fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "busy", detail)
+    }
+
     pub(super) fn paused(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "paused", detail)
     }
@@ -110,6 +116,7 @@ impl Problem {
     /// Responds with another protocol's body.
     pub(super) fn answered_as(&self, body: &Json) -> Response {
         let mut response = (self.status, body.to_string()).into_response();
+        response.extensions_mut().insert(ProblemCode(self.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_after {
@@ -240,6 +247,7 @@ impl From<Failure> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let mut response = (self.status, line(self.to_body())).into_response();
+        response.extensions_mut().insert(ProblemCode(self.code));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.retry_after {

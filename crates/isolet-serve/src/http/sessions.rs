@@ -411,29 +411,39 @@ async fn delete_file(
     }
 }
 
-/// Reports how full the node is.
+/// Reports what the node is, how full it is, and what it allows.
 #[utoipa::path(
     get,
     path = "/v1/node",
     responses(
-        (status = 200, description = "How full the node is", body = openapi::NodeLoad),
+        (status = 200, description = "What the node is and allows", body = openapi::NodeInfo),
         Refusals,
     ),
 )]
 async fn get_node(
     State(node): Served,
     credentials: Credentials,
-) -> Result<ApiResponse<openapi::NodeLoad>, Problem> {
-    node.tenant(&credentials)?;
+) -> Result<ApiResponse<openapi::NodeInfo>, Problem> {
+    let tenant = node.tenant(&credentials)?;
     let load = node.load();
-    let answer = openapi::NodeLoad {
+    let (allowed, ceiling) = node.allowed(&tenant)?;
+    let answer = openapi::NodeInfo {
         name: node.name().to_owned(),
         version: env!("CARGO_PKG_VERSION"),
+        uptime: node.uptime().as_secs_f64(),
+        isolation: node.isolation(),
+        needs_key: !node.is_open(),
         sessions: load.sessions,
         max_sessions: load.max_sessions,
         running: load.running,
         waiting: load.waiting,
         is_draining: node.is_draining(),
+        tenant: openapi::TenantInfo {
+            max_sessions: node.most_sessions(&tenant),
+            name: tenant.name.clone(),
+        },
+        allowed,
+        ceiling,
     };
     Ok(ApiResponse(StatusCode::OK, answer))
 }

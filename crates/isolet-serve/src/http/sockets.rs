@@ -79,6 +79,7 @@ async fn open(
             None => return,
         };
         let id = session.used().handle().to_owned();
+        socket.started(&id);
         let credentials = Credentials::of_session(node.token(&id));
         let mut conversation = Conversation { node, credentials, id, socket };
         let (code, reason) = conversation.hold(session.used()).await;

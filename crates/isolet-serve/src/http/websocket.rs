@@ -29,6 +29,7 @@ use tokio_websockets::{
 
 use super::meter::{Meter, Metered};
 use super::problem::Problem;
+use super::request_log::{self, Record};
 use super::transfer::Transfer;
 use isolet_service::node::Node;
 
@@ -55,13 +56,19 @@ pub(super) struct Upgrade {
     connection: OnUpgrade,
     accept: HeaderValue,
     transfer: Transfer,
+    record: Option<Arc<Record>>,
 }
 
 impl<S: Sync> FromRequestParts<S> for Upgrade {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        check_origin(&parts.headers)?;
+        let record = request_log::record(&parts.extensions).cloned();
+        check_origin(&parts.headers).inspect_err(|_| {
+            if let Some(record) = &record {
+                record.refused("the request is another web page's");
+            }
+        })?;
         let unreadable = || {
             Problem::unreadable(
                 "this route is for WebSockets, version 13, and this is no request for one",
@@ -81,7 +88,7 @@ impl<S: Sync> FromRequestParts<S> for Upgrade {
         let accept = HeaderValue::from_str(&STANDARD.encode(accept)).map_err(|_| unreadable())?;
         let connection = parts.extensions.remove::<OnUpgrade>().ok_or_else(unreadable)?;
         let transfer = parts.extensions.get::<Transfer>().cloned().ok_or_else(unreadable)?;
-        Ok(Self { connection, accept, transfer })
+        Ok(Self { connection, accept, transfer, record })
     }
 }
 
@@ -111,12 +118,16 @@ impl Upgrade {
     ) -> Result<Response, Problem> {
         let held = node.sockets().take()?;
         let silence = node.idle().max(Duration::from_secs(1));
-        let Self { connection, accept, transfer } = self;
+        let Self { connection, accept, transfer, record } = self;
         tokio::spawn(async move {
             let _held = held;
             // Fails if the client has disconnected.
             if let Ok(connection) = connection.await {
-                serve(Socket::new(connection, max_bytes, silence, transfer)).await;
+                let meter = Meter::new(transfer, record.clone());
+                serve(Socket::new(connection, max_bytes, silence, meter)).await;
+                if let Some(record) = record {
+                    record.is_over();
+                }
             }
         });
         let mut response = StatusCode::SWITCHING_PROTOCOLS.into_response();
@@ -162,8 +173,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    fn new(connection: Upgraded, max_bytes: usize, silence: Duration, transfer: Transfer) -> Self {
-        let meter = Meter::new(transfer);
+    fn new(connection: Upgraded, max_bytes: usize, silence: Duration, meter: Meter) -> Self {
         let limits = Limits::default().max_payload_len(Some(max_bytes));
         let stream = ServerBuilder::new()
             .limits(limits)
@@ -184,6 +194,13 @@ impl Socket {
             heard: Instant::now(),
             waiting: VecDeque::new(),
             fault: None,
+        }
+    }
+
+    /// Notes in the log that the socket has started a session.
+    pub(super) fn started(&self, session: &str) {
+        if let Some(record) = self.meter.record() {
+            record.started(session);
         }
     }
 

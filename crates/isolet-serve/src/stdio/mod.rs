@@ -10,7 +10,7 @@ mod messages;
 mod numbers;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,9 +45,9 @@ pub fn serve(
 ) -> Result<std::convert::Infallible> {
     parent::end_with_it()?;
     let engines = engines()?;
-    // Ctrl-C at a terminal also signals this process. The client decides what it means, unless this
-    // is the first process of a container.
-    if !rustix::process::getpid().is_init() {
+    // Ctrl-C at the client's terminal also signals this process. The client decides what it means,
+    // unless this is the first process of a container, or there is a person in the client's place.
+    if !rustix::process::getpid().is_init() && !io::stdin().is_terminal() {
         ctrlc::set_handler(|| {}).context("Ctrl-C cannot be left to the client")?;
     }
     let input = rustix::stdio::stdin().try_clone_to_owned();

@@ -6,6 +6,7 @@ use isolet::Value;
 
 use super::answers::{Confinement, Entry, Package, StoppedAt, Variable};
 use super::beginning::{Beginning, GoOnOptions, JournalEntry};
+use super::lending::LentSession;
 use super::reply::Answering;
 use super::session::SessionEntry;
 use super::tools::{SubmitEntry, ToolEntry};
@@ -22,6 +23,10 @@ pub enum Command {
     },
     Reset {
         reply: Reply<Confinement>,
+    },
+    /// Lend the library's session.
+    Lend {
+        reply: Reply<LentSession>,
     },
     /// Copy the session.
     Fork {
@@ -139,6 +144,7 @@ impl Command {
             Self::Run { reply, .. } | Self::Interrupted { reply } => reply.with(Err(failure)),
             Self::GoOn { reply, .. } => reply.with(Err(failure)),
             Self::BindLocals { reply } => reply.with(Err(failure)),
+            Self::Lend { reply } => reply.with(Err(failure)),
             Self::Get { reply, .. } => reply.with(Err(failure)),
             Self::Delete { reply, .. } | Self::RemoveFile { reply, .. } => reply.with(Err(failure)),
             Self::Variables { reply } => reply.with(Err(failure)),

@@ -7,7 +7,8 @@ use isolet::{MimeData, Outcome, PyException};
 use serde::{Serialize, Serializer};
 
 use super::Failure;
-use super::plain::{Bytes, Plain};
+use super::hints::hint_in_fields;
+use super::plain::Plain;
 use super::vocabulary::in_fields;
 
 /// The result of a run. Empty fields are omitted.
@@ -17,6 +18,9 @@ pub struct Execution {
     /// The exception that ended the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<Exception>,
+    /// What helps, if a module was missing that a package has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The status of `sys.exit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
@@ -92,6 +96,19 @@ pub enum Status {
     Terminated,
 }
 
+impl Status {
+    /// Returns how a run of the library ended.
+    pub(crate) fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Raised(_) => Self::Raised,
+            Outcome::Exited(_) => Self::Exited,
+            Outcome::Terminated(_) => Self::Terminated,
+            Outcome::Submitted(_) => Self::Submitted,
+            _ => Self::Completed,
+        }
+    }
+}
+
 /// An exception of the guest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct Exception {
@@ -158,11 +175,10 @@ pub struct Truncated {
 }
 
 /// A display of a run, in several formats.
-#[derive(Clone, Debug, PartialEq, Serialize, utoipa::ToSchema)]
+#[derive(Clone, Debug, PartialEq, utoipa::ToSchema)]
 pub struct Display {
     /// By format: a text, or bytes.
-    #[serde(rename = "data", serialize_with = "formats")]
-    #[schema(value_type = std::collections::BTreeMap<String, serde_json::Value>)]
+    #[schema(rename = "data", value_type = std::collections::BTreeMap<String, serde_json::Value>)]
     bundle: isolet::Display,
     /// `true` if this is the value of the last expression.
     pub is_result: bool,
@@ -172,6 +188,12 @@ impl Display {
     /// Returns the formats with their data, in the guest's order.
     pub fn formats(&self) -> impl Iterator<Item = (&str, &MimeData)> {
         self.bundle.formats()
+    }
+}
+
+impl Serialize for Display {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.bundle.serialize(serializer)
     }
 }
 
@@ -189,11 +211,12 @@ impl Execution {
     }
 
     /// Converts the library's result. `has_value` is `false` for a program.
-    pub(crate) fn of(execution: isolet::Execution, has_value: bool) -> Self {
+    pub fn of(execution: isolet::Execution, has_value: bool) -> Self {
         let kept = |text: Option<&str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
         let mut this = Self {
             repr: kept(execution.repr().filter(|_| has_value)),
             value_error: kept(execution.value_error()),
+            hint: hint_in_fields(&execution),
             stdout: execution.stdout().to_owned(),
             stderr: execution.stderr().to_owned(),
             displays: execution.displays().iter().cloned().map(Display::from).collect(),
@@ -213,23 +236,16 @@ impl Execution {
             restored: execution.restored(),
             ..Self::default()
         };
-        this.status = match execution.outcome() {
-            Outcome::Raised(exception) => {
-                this.exception = Some(exception.into());
-                Status::Raised
-            }
+        this.status = Status::of(execution.outcome());
+        match execution.outcome() {
+            Outcome::Raised(exception) => this.exception = Some(exception.into()),
             Outcome::Exited(code) => {
                 this.exit_code = Some(*code);
                 this.system_exit = execution.system_exit().map(Exception::from);
-                Status::Exited
             }
-            Outcome::Terminated(termination) => {
-                this.termination = Some(termination.into());
-                Status::Terminated
-            }
-            Outcome::Submitted(_) => Status::Submitted,
-            _ => Status::Completed,
-        };
+            Outcome::Terminated(termination) => this.termination = Some(termination.into()),
+            _ => {}
+        }
         let value = execution.into_value().filter(|value| has_value && !value.is_none());
         this.value = value.map(Plain);
         this
@@ -361,21 +377,6 @@ fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S
 
 fn texts<S: Serializer>(items: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(items.iter().map(|(name, text)| (name, text)))
-}
-
-fn formats<S: Serializer>(display: &isolet::Display, serializer: S) -> Result<S::Ok, S::Error> {
-    struct Data<'a>(&'a MimeData);
-
-    impl Serialize for Data<'_> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            match self.0 {
-                MimeData::Bytes(bytes) => Bytes(bytes).serialize(serializer),
-                data => serializer.serialize_str(data.as_str().unwrap_or_default()),
-            }
-        }
-    }
-
-    serializer.collect_map(display.formats().map(|(format, data)| (format, Data(data))))
 }
 
 /// Reads a duration in seconds.

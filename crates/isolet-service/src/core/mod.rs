@@ -9,8 +9,11 @@ mod beginning;
 mod calls;
 mod command;
 mod engines;
+mod entries;
 pub(crate) mod execution;
 mod failure;
+mod hints;
+mod lending;
 pub(crate) mod limits;
 mod options;
 mod output;
@@ -30,7 +33,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use isolet::blocking::block_on;
 use isolet::internals::lock;
-use isolet::{AuditEvent, Stream, Value};
+pub use isolet::internals::plain::{BYTES, DICT, FLOAT};
+use isolet::{AuditEvent, Isolation, Stream, Value};
 
 pub use self::answers::Confinement;
 pub use self::answers::{Package, StoppedAt, Variable};
@@ -39,13 +43,16 @@ use self::calls::Calls;
 pub use self::calls::{Answer, Kept};
 pub use self::command::Command;
 pub use self::engines::{Engines, IMAGE_MEMORY_BYTES, Terms};
+pub use self::entries::AllowedMount;
 pub use self::execution::{Display, Execution};
 pub use self::execution::{Exception, Status, TerminationKind};
 pub use self::failure::{Failure, FailureKind};
+pub use self::hints::{hint_for_models, hint_in_options};
+pub use self::lending::{LentSession, Loan};
 pub use self::options::Input;
 pub use self::options::{Run, RunOptions};
 use self::output::Flusher;
-pub use self::plain::{BYTES, DICT, FLOAT, Plain};
+pub use self::plain::Plain;
 pub use self::policy::Policy;
 pub use self::reply::Reply;
 pub use self::sandboxes::SandboxEntry;
@@ -55,7 +62,7 @@ pub use self::table::{Lease, Reason, Room, Table};
 pub use self::tokens::size_up_to;
 pub use self::tokens::{Marshal, tokens};
 pub use self::tools::{SubmitEntry, ToolEntry};
-pub use self::vocabulary::in_options;
+pub use self::vocabulary::{in_options, in_parameters};
 
 /// Receives the events of a run. Any thread may call its methods, which may block until the client
 /// reads.
@@ -156,6 +163,11 @@ impl Service {
             calls: Arc::default(),
             guests: Arc::default(),
         })
+    }
+
+    /// Returns the isolation of policies that name none.
+    pub(crate) fn isolation(&self) -> Isolation {
+        self.engines.isolation()
     }
 
     /// Answers a tool call, of this session if there is one. Returns `false` if the call is not

@@ -8,13 +8,14 @@ use std::time::{Duration, SystemTime};
 
 use isolet::blocking::block_on;
 use isolet::{
-    AuditEvent, EngineBuilder, Isolation, Layer, Limits, Mount, Permissions, Sandbox,
-    SandboxBuilder, Value,
+    AuditEvent, EngineBuilder, Isolation, Layer, Limits, Permissions, Sandbox, SandboxBuilder,
+    Value,
 };
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use super::engines::{self, EngineKey, Engines, Sources, Terms};
+use super::entries::{MountEntry, SecretEntry};
 use super::limits::LimitsEntry;
 use super::limits::NODE_VALUE_BYTES;
 use super::sandboxes::Made;
@@ -45,6 +46,10 @@ pub struct Policy {
     /// Headers by origin that the host adds to requests. Guests do not see them.
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, BTreeMap<String, String>>,
+    /// Secrets by the environment variable in which guests find a placeholder, which the host
+    /// replaces in requests to the secret's hosts. Guests do not see them.
+    #[serde(default)]
+    pub(crate) secrets: BTreeMap<String, SecretEntry>,
     /// Files with further certificate authorities to trust.
     #[serde(default)]
     #[schema(value_type = Vec<String>)]
@@ -103,37 +108,6 @@ pub struct Policy {
     /// 2026-01-01 in UTC.
     #[serde(default)]
     pub(crate) start_time: Option<f64>,
-}
-
-/// A directory of the server's machine that guests see.
-#[derive(Clone, Deserialize, Serialize, utoipa::ToSchema)]
-#[schema(as = Mount)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct MountEntry {
-    /// The directory's path on the server's machine.
-    #[schema(value_type = String)]
-    host: PathBuf,
-    /// Its path in the guest.
-    guest: String,
-    #[serde(default)]
-    mode: ModeEntry,
-    /// The most bytes that a session may write.
-    #[serde(default)]
-    quota_bytes: Option<u64>,
-    /// The most files that a session may create.
-    #[serde(default)]
-    quota_files: Option<u64>,
-}
-
-/// What a session may do with a mount: read it, write to its own copy, or write.
-#[derive(Clone, Copy, Default, Deserialize, Serialize, utoipa::ToSchema)]
-#[schema(as = MountMode)]
-#[serde(rename_all = "snake_case")]
-enum ModeEntry {
-    #[default]
-    Ro,
-    Overlay,
-    Rw,
 }
 
 impl Policy {
@@ -250,6 +224,7 @@ impl Policy {
             deny_net: _,
             allow_public_net: _,
             headers: _,
+            secrets: _,
             env: _,
             packages: _,
             allow_packages: _,
@@ -412,6 +387,7 @@ impl Policy {
             packages,
             preload,
             env,
+            secrets,
             allow_env,
             audit,
             forkable,
@@ -439,6 +415,7 @@ impl Policy {
         !packages.is_empty()
             && preload.is_empty()
             && env.is_empty()
+            && secrets.is_empty()
             && allow_env.is_empty()
             && !audit
             && forkable.is_none()
@@ -467,6 +444,7 @@ impl Policy {
             deny_net,
             allow_public_net,
             headers,
+            secrets,
             ca_files,
             env,
             allow_env,
@@ -509,6 +487,9 @@ impl Policy {
                 permissions = permissions.inject_header(origin, name, value)?;
             }
         }
+        for (name, secret) in secrets {
+            permissions = permissions.secret(name, secret.secret())?;
+        }
         for file in ca_files {
             permissions = permissions.ca_file(file)?;
         }
@@ -530,25 +511,4 @@ impl Policy {
 
 fn given_up() -> Failure {
     Failure::config("the sandbox was not made: nobody waits for it any more")
-}
-
-impl MountEntry {
-    fn is_writable(&self) -> bool {
-        matches!(self.mode, ModeEntry::Rw)
-    }
-
-    fn open(&self) -> Result<Mount, Failure> {
-        let mut mount = match self.mode {
-            ModeEntry::Ro => Mount::read_only(&self.host)?,
-            ModeEntry::Overlay => Mount::overlay(&self.host)?,
-            ModeEntry::Rw => Mount::read_write(&self.host)?,
-        };
-        if let Some(bytes) = self.quota_bytes {
-            mount = mount.quota_bytes(bytes);
-        }
-        if let Some(files) = self.quota_files {
-            mount = mount.quota_files(files);
-        }
-        Ok(mount)
-    }
 }

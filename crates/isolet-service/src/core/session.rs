@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use super::answers::{Confinement, Entry, Package, StoppedAt, Variable};
 use super::beginning::{Beginning, GoOnOptions};
 use super::command::Command;
+use super::lending::LentSession;
 use super::output::Collector;
 use super::reply::Answering;
 use super::sandboxes::{Made, SandboxEntry};
@@ -202,6 +203,11 @@ impl SessionEntry {
         Some(running)
     }
 
+    /// Returns `true` while code runs.
+    pub(crate) fn is_running(&self) -> bool {
+        lock(&self.queue).running.is_some()
+    }
+
     /// Interrupts the current run, if there is one.
     pub fn interrupt_run(&self) {
         self.interrupt();
@@ -300,6 +306,14 @@ impl SessionEntry {
                 return reply.with(Ok(()));
             }
             Command::Interrupted { reply } => return reply.with(Ok(Execution::interrupted())),
+            Command::Lend { reply } => {
+                let Some(session) = session.take() else { return reply.with(Err(self.closed())) };
+                let (lent, ended) = LentSession::new(session);
+                reply.send(Ok(lent));
+                // Commands wait for the end of the loan, which drops the sender.
+                let _ = ended.await;
+                return Box::new(|| ());
+            }
             Command::Fork { copy, reply } => {
                 let copied = match session {
                     Some(session) => session.fork().await.map_err(Failure::from),
@@ -363,6 +377,7 @@ impl SessionEntry {
             Command::Open { .. }
             | Command::Close { .. }
             | Command::Interrupted { .. }
+            | Command::Lend { .. }
             | Command::Fork { .. } => command.refused(&self.closed()),
         }
     }

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 
 use serde::ser::{self, Serialize};
 
-use super::plain::BIG_INT;
+use isolet::internals::plain::MARSHAL_INT;
 
 /// A token of serialised data.
 #[derive(Clone, Copy, Debug)]
@@ -179,7 +179,7 @@ impl<'a, T: Tokens> ser::Serializer for Serializer<'a, T> {
         name: &'static str,
         value: &V,
     ) -> Result<(), Stopped> {
-        value.serialize(Self { is_big_int: name == BIG_INT, ..self })
+        value.serialize(Self { is_big_int: name == MARSHAL_INT, ..self })
     }
 
     fn serialize_newtype_variant<V: Serialize + ?Sized>(

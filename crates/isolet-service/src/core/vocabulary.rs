@@ -14,7 +14,8 @@ isolet::for_each_limit!(limits);
 
 /// Other methods in messages, and their replacements: the command's option, and the policy's field.
 /// Without a replacement, the parenthesis is removed. Longer names come first.
-const WORDS: [(&str, &str, &str); 17] = [
+const WORDS: [(&str, &str, &str); 21] = [
+    ("`Permissions::allow_public_net`", "`--allow-public-net`", "`allow_public_net`"),
     ("`Permissions::ca_file`", "`--ca-file`", "`ca_files`"),
     ("`Permissions::wheels`", "`--wheels`", "`wheels`"),
     ("`Permissions::offline_packages`", "`--offline`", "`offline`"),
@@ -31,6 +32,9 @@ const WORDS: [(&str, &str, &str); 17] = [
     (", or leave out `EngineBuilder::confine_preloaded`", "", ""),
     ("`EngineBuilder::confine_preloaded`", "`--with`", "`preload`"),
     ("`EngineBuilder::preload`", "`--with`", "`preload`"),
+    ("`Isolation::Process`", "`--isolation process`", "the isolation `process`"),
+    ("`Isolation::Thread`", "`--isolation thread`", "the isolation `thread`"),
+    ("call `Session::go_on` first", "`isolet resume` goes on with it", "call `go_on` first"),
     ("`EngineBuilder::max_import_time`", "`--timeout`", "`limits.run_time`"),
     ("`Journal::max_bytes`", "", "`max_bytes`"),
     ("`Session::go_on`", "`isolet resume`", "`go_on`"),
@@ -48,6 +52,12 @@ pub(crate) fn in_fields(message: &str) -> String {
         replace(&mut text, call, field);
     }
     text
+}
+
+/// Rewrites a message of the library for a model that calls a tool: the time of a run is a
+/// parameter of it.
+pub fn in_parameters(message: &str) -> String {
+    in_options(&message.replace("`Limits::max_run_time`", "`timeout`"))
 }
 
 /// Rewrites a message of the library for a user of the command.
@@ -75,6 +85,8 @@ fn replace(text: &mut String, call: &str, replacement: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
     use std::time::Duration;
 
     use isolet::{Error, ErrorKind, LimitKind, MemoryKind, Mount, Termination};
@@ -106,5 +118,76 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Config);
         assert!(Error::hint(&error).is_some_and(|hint| hint.contains("`Mount::dangerous_*`")));
         assert!(!Failure::from(error).hint.is_some_and(|hint| hint.contains("::")));
+    }
+
+    /// What only a program in Rust can get wrong, and the names of limits, which stand in a message
+    /// that says which one it is.
+    const OF_RUST_ONLY: [&str; 6] = [
+        "`isolet::init()`",
+        "`tokio::runtime::Builder::enable_all`",
+        "`#[tokio::main]`",
+        "`Tool::timeout`",
+        "`Limits::{call}`",
+        // Lines of docs/reference/limits.md.
+        "src/api/documented_limits.rs",
+    ];
+
+    /// Returns the texts in a source file that name something as Rust does. Outside of texts and
+    /// comments, Rust has no backtick.
+    fn texts_with_paths(source: &str) -> Vec<String> {
+        let source = source.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let lines = source.lines().map(str::trim_start).filter(|line| !line.starts_with("//"));
+        let source = lines.collect::<Vec<_>>().join("\n").replace("\\\n", "");
+        let mut texts = Vec::new();
+        for (at, _) in source.match_indices('`') {
+            let named = source[at + 1..].split('`').next().unwrap_or_default();
+            // Addresses are in brackets.
+            let is_name = named.starts_with(|c: char| c.is_alphabetic() || c == '#');
+            if !is_name || !named.contains("::") || named.contains(['\n', '"', ' ']) {
+                continue;
+            }
+            let start = source[..at].rfind('"').map_or(0, |quote| quote + 1);
+            let end = source[at..].find('"').map_or(source.len(), |quote| at + quote);
+            texts.push(source[start..end].to_owned());
+        }
+        texts
+    }
+
+    fn sources(directory: &Path, found: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with("tests"))
+            {
+                found.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_in_the_librarys_sources_keeps_a_name_of_rust_or_an_option() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let mut found = Vec::new();
+        sources(&root.join("src"), &mut found);
+        sources(&root.join("pyodide-assets/src"), &mut found);
+        let mut count = 0;
+        for (path, source) in found {
+            for text in texts_with_paths(&source) {
+                if OF_RUST_ONLY.iter().any(|one| text.contains(one) || path.ends_with(one)) {
+                    continue;
+                }
+                count += 1;
+                for rewritten in [in_fields(&text), in_options(&text), in_parameters(&text)] {
+                    assert!(!rewritten.contains("::"), "{path}: {rewritten}");
+                    assert!(!rewritten.contains("``") && !rewritten.contains("()"), "{rewritten}");
+                }
+                assert!(!in_fields(&text).contains("--"), "{path}: {text}");
+                // A reader of Rust gets it as it is.
+                assert!(!text.contains("`--"), "{path}: {text}");
+            }
+        }
+        assert!(count >= 25, "{count} texts");
     }
 }

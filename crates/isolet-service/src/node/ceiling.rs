@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::MostAllowed;
 use crate::core::Failure;
 use crate::core::limits::LimitsEntry;
 use crate::core::policy::Policy;
@@ -65,6 +66,7 @@ impl Ceiling {
             deny_net,
             allow_public_net,
             headers,
+            secrets,
             env,
             packages,
             allow_packages,
@@ -94,6 +96,7 @@ impl Ceiling {
         for (origin, headers) in headers {
             policy.headers.entry(origin).or_default().extend(headers);
         }
+        policy.secrets.extend(secrets);
         policy.env.extend(env);
         policy.packages.extend(packages);
         policy.allow_packages.extend(allow_packages);
@@ -124,6 +127,17 @@ impl Ceiling {
         most.replace(base.limits.clone());
         most.replace(self.limits.clone());
         most
+    }
+
+    /// Returns the most that clients may ask for.
+    pub(crate) fn most(&self, base: &Policy) -> MostAllowed {
+        MostAllowed {
+            allow_net: self.allow_net.clone(),
+            allow_public_net: self.allow_public_net,
+            packages: self.packages.clone(),
+            forkable: self.forkable,
+            limits: self.limits(base, &ImplicitGrants::default()),
+        }
     }
 
     fn check(&self, asked: &Policy, most: &LimitsEntry) -> Result<(), Failure> {

@@ -45,6 +45,8 @@ pub struct CommandLine {
     pub has_input: bool,
     /// The client's name for it.
     pub tag: Option<String>,
+    /// The time after which it is ended, from its start on, also while it waits for its turn.
+    pub timeout: Option<Duration>,
 }
 
 /// What a listener is told.
@@ -187,6 +189,9 @@ impl Node {
                 biased;
                 () = ended.cancelled() => CommandEnd::SessionEnded,
                 () = running.killed.cancelled() => CommandEnd::Killed,
+                seconds = over(running.line.timeout) => CommandEnd::Terminated(format!(
+                    "the command has taken longer than {seconds} s"
+                )),
                 end = node.follow(&session, same, &running) => end,
             };
             running.input.close();
@@ -231,6 +236,13 @@ impl Node {
         }
         CommandEnd::SessionEnded
     }
+}
+
+/// Waits until a command's time is over, and returns it in seconds.
+async fn over(timeout: Option<Duration>) -> f64 {
+    let Some(timeout) = timeout else { return std::future::pending().await };
+    tokio::time::sleep(timeout).await;
+    timeout.as_secs_f64()
 }
 
 fn run_of(command: &RunningCommand) -> Run {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::audit::Outage;
 use super::ceiling::Ceiling;
+use super::domain::Domain;
 use super::memory::Memory;
 use super::tenants::{TenantEntry, Tenants};
 use crate::core::Policy;
@@ -25,6 +26,9 @@ const MAX_CONNECTIONS: usize = 50_000;
 /// The default `max_in_flight`, in bytes.
 const MAX_IN_FLIGHT: u64 = 256 << 20;
 
+/// The default `file_bytes`.
+const FILE_BYTES: u64 = 256 << 20;
+
 /// The minimum `max_answer`: room for every answer without a value, displays and output.
 const LEAST_ANSWER: u64 = 1 << 20;
 
@@ -39,12 +43,22 @@ pub struct Config {
     max_sessions: Option<usize>,
     /// The part of the memory to keep free: while less is left, no session starts.
     memory_reserve: f64,
+    /// The certificate of the node, if its clients speak TLS.
+    tls: Option<TlsSettings>,
+    /// The domain below which sandboxes have names, as E2B's clients derive them.
+    domain: Option<String>,
+    /// Whether browsers get a console at `/`.
+    console: bool,
+    /// The request log. Default: text if standard error is a terminal, else none.
+    log: Option<RequestLogFormat>,
     /// The maximum number of connections.
     max_connections: usize,
     /// The maximum number of bytes of requests and unread answers.
     max_in_flight: u64,
     /// The maximum number of bytes of an answer.
     max_answer: u64,
+    /// The maximum number of bytes of files that clients leave on the node between requests.
+    file_bytes: u64,
     /// The maximum number of concurrent runs. Default: two for each processor.
     max_runs: Option<usize>,
     /// The maximum number of a tenant's queued runs.
@@ -79,9 +93,14 @@ impl Default for Config {
         Self {
             max_sessions: None,
             memory_reserve: 0.1,
+            tls: None,
+            domain: None,
+            console: true,
+            log: None,
             max_connections: MAX_CONNECTIONS,
             max_in_flight: MAX_IN_FLIGHT,
             max_answer: MAX_ANSWER,
+            file_bytes: FILE_BYTES,
             max_runs: None,
             max_queue: 1000,
             queue_time: 30.0,
@@ -106,9 +125,14 @@ pub struct Settings {
     pub file: Option<PathBuf>,
     pub max_sessions: usize,
     pub memory_reserve: f64,
+    pub tls: Option<TlsSettings>,
+    pub domain: Option<Domain>,
+    pub console: bool,
+    pub log: Option<RequestLogFormat>,
     pub max_connections: usize,
     pub max_in_flight: u64,
     pub max_answer: u64,
+    pub file_bytes: u64,
     pub audit_log: Option<PathBuf>,
     pub audit_outage: Outage,
     pub store: Option<StoreSettings>,
@@ -122,6 +146,27 @@ pub struct Settings {
     pub drain: Duration,
     pub policy: Policy,
     pub tenants: Tenants,
+}
+
+/// How a node writes its request log to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RequestLogFormat {
+    /// A line of text for each request.
+    Text,
+    /// An object of JSON for each request.
+    Json,
+    /// Nothing.
+    Off,
+}
+
+/// The files of a certificate, in PEM.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSettings {
+    /// The certificate, and after it those that have signed it.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
 }
 
 /// The store, as the configuration file describes it.
@@ -197,7 +242,9 @@ impl Settings {
     pub(crate) fn own_paths(&self) -> Vec<PathBuf> {
         let store = self.store.as_ref().map(|store| &store.directory);
         let journals = self.journals.as_ref().map(|journals| &journals.directory);
-        let own = [self.file.as_ref(), self.audit_log.as_ref(), store, journals];
+        let tls = self.tls.as_ref();
+        let [certificate, key] = [tls.map(|tls| &tls.certificate), tls.map(|tls| &tls.key)];
+        let own = [self.file.as_ref(), self.audit_log.as_ref(), store, journals, certificate, key];
         own.into_iter().flatten().chain(self.policy.host_paths()).cloned().collect()
     }
 }
@@ -214,6 +261,22 @@ impl Config {
             let line = before.map_or(1, |before| before.matches('\n').count() + 1);
             format!("line {line}: {}", error.message().replace('\n', " "))
         })
+    }
+
+    /// Replaces what stands for the policy's secrets by the secrets, as `fill` does.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the name of a secret that cannot be had, and why.
+    pub fn fill_secrets(
+        mut self,
+        fill: impl Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, String> {
+        for (name, secret) in &mut self.policy.secrets {
+            secret.value =
+                fill(&secret.value).map_err(|error| format!("`policy.secrets.{name}`: {error}"))?;
+        }
+        Ok(self)
     }
 
     /// Checks the configuration.
@@ -249,6 +312,10 @@ impl Config {
                 None => by_memory(),
             },
             memory_reserve: part("memory_reserve", self.memory_reserve)?,
+            tls: self.tls,
+            domain: self.domain.as_deref().map(Domain::read).transpose()?,
+            console: self.console,
+            log: self.log,
             max_in_flight: self.max_in_flight,
             max_answer: if self.max_answer >= LEAST_ANSWER {
                 self.max_answer
@@ -258,6 +325,7 @@ impl Config {
                     "`max_answer` is {bytes}, and has to be {LEAST_ANSWER} or more"
                 ));
             },
+            file_bytes: self.file_bytes,
             max_connections: at_least_one("max_connections", self.max_connections)?,
             audit_log: self.audit_log,
             audit_outage: self.audit_outage,
@@ -317,8 +385,10 @@ mod tests {
         assert!(refusal("ttl = -1").contains("`ttl` is -1"));
         assert!(refusal("max_sessions = 0").contains("`max_sessions` is 0"));
         assert!(refusal("memory_reserve = 10").contains("`memory_reserve` is 10"));
+        assert!(refusal("domain = \"a_b\"").contains("`domain` is \"a_b\""));
         assert!(refusal("max_answer = 5").contains("`max_answer` is 5"));
         assert!(refusal("max_runs = 0").contains("`max_runs` is 0"));
+        assert!(refusal("log = \"xml\"").contains("xml"));
         assert!(refusal("max_session = 1").contains("max_session"));
         let text = refusal("ttl = 1\nidle = \"x\"");
         assert!(text.starts_with("line 2: ") && !text.contains('\n'), "{text}");

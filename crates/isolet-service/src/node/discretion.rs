@@ -104,7 +104,7 @@ impl Discretion {
 }
 
 /// Replaces all absolute paths.
-fn without_paths(text: &str) -> String {
+pub(super) fn without_paths(text: &str) -> String {
     let mut told = String::with_capacity(text.len());
     let mut rest = text;
     let mut before = None;

@@ -7,7 +7,7 @@ use super::journals::{Description, Journals, SessionFiles, wall};
 use super::run_gate::Pass;
 use super::run_log::{DurableRun, LogWriter, RunEnd};
 use super::runs::Code;
-use super::session::{Durability, Listed, NewSession, OwnSession, SessionLease};
+use super::session::{Durability, Listed, NewSession, OwnSession, SessionLease, SessionState, Use};
 use super::{Node, Refusal, Tenant, gone};
 use crate::core::{Answer, Command, Failure, Run};
 use isolet::internals::lock;
@@ -61,10 +61,10 @@ impl DurableSession {
             id: self.id().to_owned(),
             created: *created,
             left: deadline.duration_since(SystemTime::now()).unwrap_or_default(),
-            is_paused: false,
+            state: SessionState::Ended,
             is_durable: true,
-            has_ended: true,
             memory_bytes: 0,
+            used: Use::default(),
             metadata: metadata.clone(),
         }
     }

@@ -20,15 +20,36 @@ const ESCAPED_BYTES: u64 = 6;
 const MOST_WEIGHED: u64 = 64 << 20;
 
 tokio::task_local! {
-    /// The charges of results whose answers are not written yet.
-    static RESULTS: RefCell<Vec<Charge>>;
+    /// The results of the request that is carried out.
+    static RESULTS: RefCell<Results>;
 }
 
-/// Carries out a request. Also returns the charges of its results, to be kept until the answer is
-/// charged.
-pub async fn with_results<F: Future>(work: F) -> (F::Output, Vec<Charge>) {
+/// What has come of a request whose answer is not written yet.
+#[derive(Default)]
+pub struct Results {
+    /// The charges of its results, to be kept until the answer is charged.
+    charges: Vec<Charge>,
+    /// The id of the session that it has started.
+    session: Option<String>,
+}
+
+impl Results {
+    /// Returns the id of the session that the request has started, the last one of several.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+}
+
+/// Carries out a request. Also returns its results, to be kept until the answer is charged.
+pub async fn with_results<F: Future>(work: F) -> (F::Output, Results) {
     let all = async { (work.await, RESULTS.with(RefCell::take)) };
     RESULTS.scope(RefCell::default(), all).await
+}
+
+/// Notes that the current request has started a session.
+pub(crate) fn note_session(id: &str) {
+    // A WebSocket's session starts outside of such a scope.
+    let _ = RESULTS.try_with(|results| results.borrow_mut().session = Some(id.to_owned()));
 }
 
 /// The size of a value in memory, and the length of its texts as JSON.
@@ -189,7 +210,7 @@ impl Node {
         let _ = RESULTS.try_with(|results| {
             let mut charge = self.charge(tenant);
             charge.note(bytes);
-            results.borrow_mut().push(charge);
+            results.borrow_mut().charges.push(charge);
         });
     }
 

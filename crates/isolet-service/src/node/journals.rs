@@ -147,7 +147,7 @@ impl Journals {
                 "durable sessions of the node, with results of ended ones: limit {most}"
             )));
         }
-        let most = tenant.most_saved_bytes(self.size) / self.session_size;
+        let most = tenant.share(self.size) / self.session_size;
         if own >= most {
             return Err(Refusal::Quota(format!(
                 "durable sessions of this key, with results of ended ones: limit {most}"

@@ -4,12 +4,14 @@
 //! node makes all decisions.
 
 mod admission;
+mod allowance;
 mod audit;
 mod ceiling;
 mod commands;
 mod config;
 mod contexts;
 mod discretion;
+mod domain;
 mod durable;
 mod ending;
 mod events;
@@ -19,6 +21,8 @@ mod idempotency;
 mod ids;
 mod in_flight;
 mod journals;
+mod kept_files;
+mod lending;
 mod memory;
 mod metrics;
 mod named;
@@ -39,6 +43,7 @@ mod starting;
 mod store;
 mod streamed;
 mod tenants;
+mod tool_runs;
 mod traces;
 
 use std::collections::HashMap;
@@ -56,6 +61,7 @@ use self::idempotency::IdempotencyCache;
 use self::ids::{Ids, Origin};
 use self::in_flight::InFlight;
 use self::journals::Journals;
+use self::kept_files::KeptFiles;
 use self::named::NamedSessions;
 use self::on_drop::OnDrop;
 use self::open_requests::OpenRequests;
@@ -70,28 +76,38 @@ use self::traces::Traces;
 use crate::core::{Command, Engines, Failure, Owner, Package, Reason, Reply, Service, Table, Work};
 use isolet::internals::lock;
 
+pub use self::allowance::{Allowance, MostAllowed};
 pub use self::audit::{AuditRecord, Outage, Sink, over_quota};
 pub use self::ceiling::{ImplicitGrants, MOST_SECONDS};
 pub use self::commands::{CommandEnd, CommandEvent, CommandLine, RunningCommand};
-pub use self::config::{Config, JournalSettings, Settings};
+pub use self::config::{Config, JournalSettings, RequestLogFormat, Settings, TlsSettings};
 pub use self::contexts::{Context, HOME};
 pub use self::discretion::Operator;
+pub use self::domain::{Domain, SandboxName};
 pub use self::events::Event;
 pub use self::guest::{Entry, EntryKind, Raised};
-pub use self::in_flight::{Charge, with_results};
+pub use self::in_flight::{Charge, Results, with_results};
+pub use self::kept_files::{Fingerprint, KeptFile, NewFile};
+pub use self::lending::LentRun;
 pub use self::memory::Memory;
 pub use self::metrics::Metrics;
 pub use self::open_requests::RequestPermit;
 pub use self::run_log::{Cursor, DurableRun, Reader, RunEnd, Told};
 pub use self::runs::Streamed;
 pub use self::saved::Snapshot;
-pub use self::session::{Durability, Listed, NewSession, NodeSession, OwnSession, SessionLease};
+pub use self::session::{
+    Durability, Listed, NewSession, NodeSession, OwnSession, SessionLease, SessionState,
+};
 pub use self::streamed::StreamItem;
 pub use self::tenants::{LOCAL, Tenant};
+pub use self::tool_runs::{Step, ToolRun, WaitingCall};
 pub use self::traces::within;
 
 /// How often the node looks for sessions past their deadline.
 const ROUND: Duration = Duration::from_secs(1);
+
+/// The number of characters of a random token, which have five random bits each.
+const TOKEN_CHARS: usize = 32;
 
 /// Why the sessions of a removed tenant end.
 const REMOVED: &str = "its tenant was removed";
@@ -223,6 +239,7 @@ pub struct Node {
     journals: Option<Arc<Journals>>,
     restorations: Restorations,
     finished: FinishedSessions,
+    kept: KeptFiles,
     sockets: Sockets,
     in_flight: Arc<InFlight>,
     open_requests: Arc<OpenRequests>,
@@ -230,6 +247,7 @@ pub struct Node {
     metrics: Arc<Metrics>,
     traces: Arc<Traces>,
     is_draining: AtomicBool,
+    since: Instant,
 }
 
 impl Node {
@@ -281,12 +299,14 @@ impl Node {
             journals,
             restorations: Restorations::default(),
             finished: FinishedSessions::default(),
+            kept: KeptFiles::default(),
             sockets: Sockets::new(),
             audit,
             metrics,
             traces,
             tenants: RwLock::new(Arc::new(tenants)),
             is_draining: AtomicBool::new(false),
+            since: Instant::now(),
         }))
     }
 
@@ -314,6 +334,7 @@ impl Node {
         self.snapshots.forget_of(is_gone);
         self.restorations.forget(is_gone);
         self.finished.forget(is_gone);
+        self.kept.forget_of(is_gone);
         for session in self.table.those(|session| is_gone(&session.tenant.name)) {
             let ended = self.take(&session, "closed", Reason::Ended(REMOVED.to_owned()));
             if let Some(ended) = ended {
@@ -344,6 +365,17 @@ impl Node {
             self.metrics.refused(&refusal);
             refusal
         })
+    }
+
+    /// Returns the domain below which sandboxes have names.
+    pub fn domain(&self) -> Option<&Domain> {
+        self.settings.domain.as_ref()
+    }
+
+    /// Returns a random text of a-z and 2-7, which nobody can guess.
+    pub fn random_token(&self) -> Result<String, Refusal> {
+        let token = ids::random(TOKEN_CHARS);
+        token.map_err(|error| Failure::config(error.to_string()).into())
     }
 
     /// Returns the metrics.
@@ -478,6 +510,7 @@ impl Node {
             self.snapshots.forget_old();
             self.restorations.forget_old();
             self.finished.forget_old();
+            self.kept.forget_unused(self.settings.ttl);
             self.named.forget_gone(|id| self.table.has(id));
             self.idempotency.forget(|id| !self.table.has(id));
         }

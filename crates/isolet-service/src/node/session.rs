@@ -201,23 +201,42 @@ pub enum Durability {
     Run,
 }
 
+/// What a session does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SessionState {
+    /// It waits for code.
+    Idle,
+    /// Code runs in it.
+    Running,
+    /// It is saved in the store.
+    Paused,
+    /// It has ended with a run, whose result waits for its client.
+    Ended,
+}
+
 /// A session, as lists show it.
 pub struct Listed {
     pub id: String,
     pub created: SystemTime,
     /// The time until it expires.
     pub left: Duration,
-    pub is_paused: bool,
+    pub state: SessionState,
     pub is_durable: bool,
-    /// Set if it has ended with a run, whose result waits for its client.
-    pub has_ended: bool,
+    /// The memory limit, in bytes.
     pub memory_bytes: u64,
+    /// What its runs have used so far.
+    pub used: Use,
     pub metadata: Plain,
 }
 
 impl Listed {
     pub fn of(session: &SessionLease) -> Self {
         listed(session.handle().to_owned(), session.session())
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.state == SessionState::Paused
     }
 }
 
@@ -231,8 +250,13 @@ impl Use {
 
 pub(crate) fn listed(id: String, session: &NodeSession) -> Listed {
     let left = lock(&session.deadline).saturating_duration_since(Instant::now());
-    let (created, is_paused) = (session.created, session.is_paused());
+    let created = session.created;
+    let state = match lock(&session.state).entry() {
+        None => SessionState::Paused,
+        Some(entry) if entry.is_running() => SessionState::Running,
+        Some(_) => SessionState::Idle,
+    };
     let (memory_bytes, metadata) = (session.policy.memory_bytes(), session.metadata.clone());
-    let is_durable = session.is_durable();
-    Listed { id, created, left, is_paused, is_durable, has_ended: false, memory_bytes, metadata }
+    let (is_durable, used) = (session.is_durable(), session.use_so_far());
+    Listed { id, created, left, state, is_durable, memory_bytes, used, metadata }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::audit::{AuditOwner, AuditRecord};
 use super::durable::DurableSession;
+use super::in_flight::note_session;
 use super::journals::{Description, SessionFiles, wall};
 use super::packages::Ready;
 use super::run_gate::QueueIsFull;
@@ -180,6 +181,7 @@ impl Node {
             self.remove(&used, "closed", Reason::Ended(UNLOGGED.to_owned())).await;
             return Err(refusal);
         }
+        note_session(used.handle());
         Ok(used)
     }
 

@@ -82,7 +82,7 @@ impl Store {
             return Err(Refusal::Quota(text));
         }
         let own = used.by_tenant.entry(tenant.name.clone()).or_default();
-        let (quota, most) = (tenant.quotas.saved, tenant.most_saved_bytes(self.size));
+        let (quota, most) = (tenant.quotas.saved, tenant.share(self.size));
         if own.count >= quota {
             let text = format!("paused sessions and snapshots of this key: limit {quota}");
             return Err(Refusal::Quota(text));

@@ -107,8 +107,8 @@ impl Tenant {
         self.quotas.sessions.unwrap_or(share)
     }
 
-    /// Returns how many of the store's bytes it may have.
-    pub(crate) fn most_saved_bytes(&self, all: u64) -> u64 {
+    /// Returns how many it may have of bytes that the tenants share.
+    pub(crate) fn share(&self, all: u64) -> u64 {
         if self.is_alone { all } else { all / 2 }
     }
 }
@@ -265,7 +265,7 @@ mod tests {
         // What says nothing else is half, so that one tenant leaves something for others.
         let shares = |tenants: &Tenants, name: &str| {
             let tenant = tenants.named(name).unwrap();
-            (tenant.most_sessions(10), tenant.most_sessions(1), tenant.most_saved_bytes(10))
+            (tenant.most_sessions(10), tenant.most_sessions(1), tenant.share(10))
         };
         assert_eq!([shares(&tenants, "a"), shares(&tenants, "b")], [(5, 1, 5), (3, 3, 5)]);
         assert!(tenants.named("c").is_none());

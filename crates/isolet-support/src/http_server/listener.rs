@@ -1,13 +1,22 @@
 //! A socket that listens, of TCP or Unix.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-pub enum Listener {
+use super::tls::Tls;
+
+pub struct Listener {
+    socket: Socket,
+    tls: Option<Arc<Tls>>,
+}
+
+enum Socket {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
@@ -16,24 +25,34 @@ impl Listener {
     /// Listens on a socket of TCP that is bound. Needs a runtime.
     pub fn tcp(socket: std::net::TcpListener) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        TcpListener::from_std(socket).map(Self::Tcp)
+        Ok(Self { socket: Socket::Tcp(TcpListener::from_std(socket)?), tls: None })
     }
 
     /// Listens on a Unix socket that is bound. Needs a runtime.
     pub fn unix(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        UnixListener::from_std(socket).map(Self::Unix)
+        Ok(Self { socket: Socket::Unix(UnixListener::from_std(socket)?), tls: None })
+    }
+
+    /// Has clients speak TLS.
+    #[must_use]
+    pub fn with_tls(self, tls: Option<Arc<Tls>>) -> Self {
+        Self { tls, ..self }
+    }
+
+    pub(super) fn tls(&self) -> Option<&Arc<Tls>> {
+        self.tls.as_ref()
     }
 
     pub async fn accept(&self) -> io::Result<Stream> {
-        Ok(match self {
-            Self::Tcp(socket) => {
+        Ok(match &self.socket {
+            Socket::Tcp(socket) => {
                 let (stream, _) = socket.accept().await?;
                 // Or an event would wait until the client's kernel has acknowledged the last one.
                 let _ = stream.set_nodelay(true);
                 Stream::Tcp(stream)
             }
-            Self::Unix(socket) => Stream::Unix(socket.accept().await?.0),
+            Socket::Unix(socket) => Stream::Unix(socket.accept().await?.0),
         })
     }
 }
@@ -53,6 +72,16 @@ pub(super) fn is_of_the_client(error: &io::Error) -> bool {
 pub enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Stream {
+    /// Returns the address of the client; `None` for a Unix socket.
+    pub(super) fn peer(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(stream) => stream.peer_addr().ok(),
+            Self::Unix(_) => None,
+        }
+    }
 }
 
 macro_rules! stream {

@@ -5,8 +5,10 @@ mod connections;
 mod io;
 mod listener;
 mod portions;
+mod tls;
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +22,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use self::connections::{ConnectionPermit, Connections, State};
 use self::io::Watched;
 pub use self::listener::Listener;
 use self::portions::Portions;
+pub use self::tls::Tls;
 
 /// The bytes of a connection that are kept in memory: the longest head of a request.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -64,13 +68,21 @@ impl Limits {
 
 /// The connection of a request, which its extensions have.
 #[derive(Clone)]
-pub struct Peer(Arc<State>);
+pub struct Peer {
+    state: Arc<State>,
+    address: Option<SocketAddr>,
+}
 
 impl Peer {
     /// Marks the client as known. Its connection is not ended for one of somebody else while a
     /// request is under way.
     pub fn is_known(&self) {
-        self.0.trust();
+        self.state.trust();
+    }
+
+    /// Returns the address at the other end of the connection; `None` for a Unix socket.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 }
 
@@ -93,8 +105,20 @@ where
         loop {
             match listener.accept().await {
                 Ok(stream) => {
+                    let peer = stream.peer();
                     let permit = connections.acquire().await;
-                    let served = connection(stream, permit, limits, end.clone(), answer.clone());
+                    let tls = listener.tls().cloned();
+                    let (end, answer) = (end.clone(), answer.clone());
+                    let served = async move {
+                        match tls {
+                            None => connection(stream, (permit, peer), limits, end, answer).await,
+                            Some(tls) => {
+                                let begun = begin(&tls, stream, &permit, limits).await;
+                                let Some(stream) = begun else { return };
+                                connection(stream, (permit, peer), limits, end, answer).await;
+                            }
+                        }
+                    };
                     let open = open.clone();
                     tokio::spawn(async move {
                         served.await;
@@ -116,10 +140,23 @@ where
     closed.recv().await;
 }
 
+/// Begins a connection with TLS, in the time that the head of a request may take.
+async fn begin<S: AsyncRead + AsyncWrite + Unpin>(
+    tls: &Tls,
+    stream: S,
+    permit: &ConnectionPermit,
+    limits: Limits,
+) -> Option<TlsStream<S>> {
+    tokio::select! {
+        begun = tokio::time::timeout(limits.head, tls.begin(stream)) => begun.ok().flatten(),
+        () = permit.state().shutdown_requested() => None,
+    }
+}
+
 /// Answers the requests of a connection.
 async fn connection<A, F, B>(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    permit: ConnectionPermit,
+    (permit, address): (ConnectionPermit, Option<SocketAddr>),
     limits: Limits,
     end: CancellationToken,
     answer: A,
@@ -134,7 +171,7 @@ async fn connection<A, F, B>(
         let state = Arc::clone(&state);
         move |mut request: Request<Incoming>| {
             let busy = Busy::of(&state);
-            request.extensions_mut().insert(Peer(Arc::clone(&state)));
+            request.extensions_mut().insert(Peer { state: Arc::clone(&state), address });
             let answer = answer(request);
             async move {
                 let response = answer.await;

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .. import _session
+from .._keywords import shows
 from ..execution import Display
 from ..journal import Journal, StrPath
-from ..options import Inputs, OutputCallbacks
+from ..options import DEFAULTS, FreshRun, OutputCallbacks, RunOptions, split
 from ..policy import Policy
 from ._sandbox import Sandbox
 from ._server import Server
@@ -28,14 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["Files", "Runs", "Sandbox", "Server", "Session", "Stream", "replay", "resume", "run"]
 
 
+@shows(RunOptions, Policy, **DEFAULTS)
 async def run(
     code: str,
     *,
-    inputs: Inputs | None = None,
-    timeout: float | None = None,
     journal: Journal | StrPath | None = None,
     server: Server | None = None,
-    **policy: Unpack[Policy],
+    **options: Unpack[FreshRun],
 ) -> Execution:
     """Runs code in a fresh session, which ends with it: as `isolet.run`.
 
@@ -47,10 +47,12 @@ async def run(
         IsoletError: the host failed.
         CancelledError: the task was cancelled. The session has ended.
     """
+    run, policy = split(options, "run")
     async with Sandbox(server=server, **policy) as sandbox:
-        return await sandbox.run(code, inputs=inputs, timeout=timeout, journal=journal)
+        return await sandbox.run(code, journal=journal, **run)
 
 
+@shows(Policy)
 async def resume(
     journal: Journal | StrPath,
     *,
@@ -78,6 +80,7 @@ async def resume(
     return execution
 
 
+@shows(Policy)
 async def replay(
     path: StrPath,
     *,

@@ -108,7 +108,7 @@ class Core:
         """Sends a run, once one whose stream was dropped has ended."""
         if self._assigned or self.dropped:
             await self._end_dropped()
-        if not code.isascii():
+        if type(code) is not str or not code.isascii():
             text(code, "code")
         arguments = _session.run_arguments(inputs, wire) if inputs or wire else ()
         return self._start("run", code, *arguments)

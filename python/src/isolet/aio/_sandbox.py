@@ -8,9 +8,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from .. import _session
+from .._keywords import shows
 from ..execution import Execution
 from ..journal import Journal, StrPath
-from ..options import Inputs
+from ..options import DEFAULTS, Inputs, RunOptions
 from ..policy import Policy
 from ._binding import Binding
 from ._server import Server
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
 
+@shows(Policy)
 class Sandbox(Binding):
     """A policy, and what sessions of it need. It is cheap, and belongs to no thread or event loop.
 
@@ -33,8 +35,7 @@ class Sandbox(Binding):
 
     Args:
         server: the server. By default there is one for the program, and one for each event loop.
-        **policy: what guests may do, by the keywords of `Policy`: `tools`, `submit`, `mounts`,
-            `allow_net`, `env`, `packages`, `limits` and others. Everything else is denied.
+        **policy: what guests may do, by the keywords of `isolet.Policy`. All else is denied:
 
     Raises:
         ConfigError: the policy is invalid. What only the server can see is raised by the first use
@@ -123,22 +124,21 @@ class Sandbox(Binding):
         begun = _session.looked_back(path, until_call, until_time, until_line)
         return Session(self._open(begun, later=False))
 
+    @shows(RunOptions, **DEFAULTS)
     async def run(
         self,
         code: str,
         *,
-        inputs: Inputs | None = None,
-        timeout: float | None = None,
         journal: Journal | StrPath | None = None,
+        **options: Unpack[RunOptions],
     ) -> Execution:
         """Runs code in a fresh session, which ends with it, however it ends.
 
         Args:
             code: Python. The value of its last expression is the result's `value`.
-            inputs: variables by name. They cross as plain data.
-            timeout: the most seconds that the run may take, at most the limit `run_time`.
             journal: the file that the run is recorded to, which must not exist. `isolet.resume`
                 goes on with it.
+            **options: the keywords of `isolet.RunOptions`:
 
         Raises:
             TransferError: an input cannot cross.
@@ -146,9 +146,10 @@ class Sandbox(Binding):
             IsoletError: the host failed.
         """
         recorded = None if journal is None else Journal.of(journal)
+        inputs = options.pop("inputs", None)
         core = self._open(_session.afresh(inputs, recorded), later=True)
         try:
-            return await core.run(code, {"timeout": timeout})
+            return await core.run(code, options)
         finally:
             # Whoever goes on with the journal needs it alone.
             await core.close(wait=recorded is not None)

@@ -26,6 +26,10 @@ class SessionBase(Handle):
         """Use `Sandbox.session`."""
         self._core = core
 
+    def __repr__(self) -> str:
+        state = "alive" if self._core.is_alive else "ended"
+        return f"<isolet.aio.Session {self._core.number}, {state}>"
+
     def __await__(self) -> Generator[Any, None, Self]:
         yield from self._core.check_opening().__await__()
         return self

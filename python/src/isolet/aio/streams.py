@@ -37,6 +37,11 @@ class Stream:
         self._is_over = False
         self._finalizer: Any = None
 
+    def __repr__(self) -> str:
+        state = "not started" if self._run is None else "running"
+        state = "ended" if self._is_over else state
+        return f"<isolet.aio.Stream of session {self._core.number}, {state}>"
+
     def __aiter__(self) -> Self:
         return self
 

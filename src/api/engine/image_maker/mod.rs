@@ -1,7 +1,7 @@
 //! Has the program that workers are made of make an image, for a host without the engine: what the
 //! host asks for, and how the program answers.
 
-#[cfg(feature = "engine")]
+#[cfg(all(feature = "engine", target_os = "linux"))]
 mod answer;
 #[cfg(not(feature = "engine"))]
 mod ask;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::image::Importer;
 use crate::packages::PackagePolicy;
 
-#[cfg(feature = "engine")]
+#[cfg(all(feature = "engine", target_os = "linux"))]
 pub(crate) use self::answer::answer;
 #[cfg(not(feature = "engine"))]
 pub(crate) use self::ask::ask;

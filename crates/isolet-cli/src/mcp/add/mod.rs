@@ -6,8 +6,11 @@ mod halves;
 mod json;
 mod moved;
 mod toml;
+mod via;
+mod yaml;
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,7 +23,10 @@ use self::file::File;
 use self::json::Json;
 use self::moved::Moved;
 use self::toml::Toml;
+use self::via::Via;
+use self::yaml::Yaml;
 use super::servers;
+use crate::kit::environment::environment;
 use crate::show::print::print;
 use isolet_support::text::strictly;
 
@@ -32,8 +38,8 @@ const REFUSED: [(&str, &str); 2] = [
 
 #[derive(clap::Args)]
 pub(super) struct Added {
-    /// The client: claude-desktop, claude-code, cursor, vscode, codex, gemini-cli, windsurf, zed or
-    /// cline
+    /// The client: claude-desktop, claude-code, cursor, vscode, codex, gemini-cli, windsurf, zed,
+    /// cline or goose
     #[arg(value_parser = servers::client)]
     client: Client,
     /// Options of `isolet mcp` that the client starts it with, such as `-- --with numpy`. Paths
@@ -46,6 +52,10 @@ pub(super) struct Added {
     /// Replace another entry of this name
     #[arg(long)]
     replace: bool,
+    /// Write into the file that the client has in the project in the current directory, such as
+    /// `.cursor/mcp.json`. Its entry starts the `isolet` that is on `PATH`
+    #[arg(long, conflicts_with = "move_servers")]
+    project: bool,
     /// Move the client's other servers into this file and let isolet read it, so that the model
     /// has their tools from isolet only. Those that isolet cannot use stay
     #[arg(long, value_name = "FILE")]
@@ -53,7 +63,23 @@ pub(super) struct Added {
     /// Print what would change, and change nothing
     #[arg(long)]
     print: bool,
+    /// Print the file for a client on Windows or macOS instead, which starts isolet by `wsl`, in a
+    /// `container` of Docker, or by `podman`
+    #[arg(
+        long,
+        value_enum,
+        value_name = "HOW",
+        hide_possible_values = true,
+        conflicts_with_all = CHANGES
+    )]
+    via: Option<Via>,
+    /// The image of the container
+    #[arg(long, requires = "via", default_value = via::IMAGE, value_parser = via::image)]
+    image: String,
 }
+
+/// What changes a file, or says how.
+const CHANGES: [&str; 4] = ["replace", "project", "move_servers", "print"];
 
 fn name(text: &str) -> Result<String, String> {
     let is_known = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
@@ -67,17 +93,24 @@ fn name(text: &str) -> Result<String, String> {
 enum Document {
     Json(Json),
     Toml(Toml),
+    Yaml(Yaml),
 }
 
 /// `command` is the definition of isolet's command line.
 pub(super) fn add(args: &Added, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
     check(&args.options, command)?;
+    if let Some(via) = args.via {
+        return print(&strictly(&via.file(args)?));
+    }
     let (name, client) = (&args.name, args.client.name());
-    let environment = servers::environment();
-    let path = args.client.file(&environment);
-    let path = path.with_context(|| {
-        format!("where `{client}` has its file is unknown, set `HOME` to your home directory")
-    })?;
+    let environment = environment();
+    let path = if args.project {
+        project_file(args.client)?
+    } else {
+        args.client.file(&environment).with_context(|| {
+            format!("where `{client}` has its file is unknown, set `HOME` to your home directory")
+        })?
+    };
     let file = File::read(&path)?;
     let shown = path.display();
     let in_file = |reason: String| anyhow::anyhow!("`{shown}`: {reason}");
@@ -87,7 +120,7 @@ pub(super) fn add(args: &Added, assets: Option<&Path>, command: Command) -> Resu
         None => None,
     };
     let words = words(args, assets, moved.as_ref())?;
-    let entry = entry(args.client, &words);
+    let entry = entry(args.client, name, &words);
     match document.servers().get(name) {
         Some(there) if starts(there).as_ref() == Some(&words) => {}
         Some(there) if !args.replace => bail!(
@@ -151,10 +184,43 @@ fn check(options: &[String], command: Command) -> Result<()> {
     }
 }
 
+/// Returns the client's file in the project in the current directory.
+fn project_file(client: Client) -> Result<PathBuf> {
+    let project = std::env::current_dir().and_then(fs::canonicalize);
+    let project = project.context("where the current directory is cannot be found out")?;
+    let path = client.project_file(&project).with_context(|| {
+        let all = Client::ALL.into_iter().filter(|client| client.project_file(&project).is_some());
+        let names: Vec<&str> = all.map(Client::name).collect();
+        let (name, names) = (client.name(), names.join(", "));
+        format!("`{name}` has no file in projects; those that have one are {names}")
+    })?;
+    // A link in a project may lead to a file of the user's.
+    let mut there = path.as_path();
+    while there.symlink_metadata().is_err() {
+        there = there.parent().unwrap_or(&project);
+    }
+    let real = fs::canonicalize(there)
+        .with_context(|| format!("cannot find out where `{}` leads", there.display()))?;
+    if !real.starts_with(&project) {
+        bail!(
+            "`{}` leads to `{}`, which is not in the project; replace the link by a file",
+            there.display(),
+            real.display()
+        );
+    }
+    Ok(path)
+}
+
 /// Returns the command line that the client has to start.
 fn words(args: &Added, assets: Option<&Path>, moved: Option<&Moved>) -> Result<Vec<String>> {
-    let program = std::env::current_exe().context("where isolet itself is cannot be found out")?;
-    let mut words = vec![text_of(&program)?, "mcp".to_owned()];
+    let program = if args.project {
+        // Others who have the project have isolet elsewhere.
+        "isolet".to_owned()
+    } else {
+        let program = std::env::current_exe();
+        text_of(&program.context("where isolet itself is cannot be found out")?)?
+    };
+    let mut words = vec![program, "mcp".to_owned()];
     // A client starts isolet in the client's directory, not in this one.
     for (option, path) in [("--assets", assets), ("--config", moved.map(Moved::path))] {
         if let Some(path) = path {
@@ -171,15 +237,27 @@ fn text_of(path: &Path) -> Result<String> {
     text.with_context(|| format!("`{}` is not UTF-8, a client cannot name it", path.display()))
 }
 
-fn entry(client: Client, words: &[String]) -> Value {
+fn entry(client: Client, name: &str, words: &[String]) -> Value {
     let mut entry = Map::new();
+    let (program, arguments) = words.split_at(1);
+    if client == Client::Goose {
+        let text = |text: &str| Value::from(text);
+        entry.insert("enabled".to_owned(), true.into());
+        entry.insert("type".to_owned(), text("stdio"));
+        entry.insert("name".to_owned(), text(name));
+        entry.insert("description".to_owned(), text("Python in a sandbox"));
+        entry.insert("cmd".to_owned(), program.concat().into());
+        entry.insert("args".to_owned(), arguments.into());
+        // Goose's own default, in seconds.
+        entry.insert("timeout".to_owned(), 300.into());
+        return Value::Object(entry);
+    }
     if matches!(client, Client::VsCode | Client::ClaudeCode) {
         entry.insert("type".to_owned(), "stdio".into());
     }
     if client == Client::Zed {
         entry.insert("source".to_owned(), "custom".into());
     }
-    let (program, arguments) = words.split_at(1);
     entry.insert("command".to_owned(), program.concat().into());
     entry.insert("args".to_owned(), arguments.into());
     Value::Object(entry)
@@ -189,7 +267,7 @@ fn entry(client: Client, words: &[String]) -> Value {
 /// tools need no question.
 fn starts(entry: &Value) -> Option<Vec<String>> {
     let texts = |value: &Value| value.as_str().map(str::to_owned);
-    let mut words = vec![texts(entry.get("command")?)?];
+    let mut words = vec![texts(entry.get("command").or(entry.get("cmd"))?)?];
     if let Some(arguments) = entry.get("args") {
         words.extend(arguments.as_array()?.iter().map(texts).collect::<Option<Vec<_>>>()?);
     }
@@ -198,9 +276,10 @@ fn starts(entry: &Value) -> Option<Vec<String>> {
 
 impl Document {
     fn parse(client: Client, text: &str) -> Result<Self, String> {
-        Ok(match client.servers_key() {
-            None => Self::Toml(Toml::parse(text)?),
-            Some(key) => Self::Json(Json::parse(text, key)?),
+        Ok(match (client, client.servers_key()) {
+            (_, Some(key)) => Self::Json(Json::parse(text, key)?),
+            (Client::Goose, None) => Self::Yaml(Yaml::parse(text)?),
+            (_, None) => Self::Toml(Toml::parse(text)?),
         })
     }
 
@@ -208,6 +287,7 @@ impl Document {
         match self {
             Self::Json(json) => json.servers(),
             Self::Toml(toml) => toml.servers(),
+            Self::Yaml(yaml) => yaml.servers(),
         }
     }
 
@@ -215,6 +295,7 @@ impl Document {
         match self {
             Self::Json(json) => json.set(name, entry),
             Self::Toml(toml) => toml.set(name, entry),
+            Self::Yaml(yaml) => yaml.set(name, entry),
         }
     }
 
@@ -222,6 +303,7 @@ impl Document {
         match self {
             Self::Json(json) => json.remove(name),
             Self::Toml(toml) => toml.remove(name),
+            Self::Yaml(yaml) => yaml.remove(name),
         }
     }
 
@@ -229,6 +311,7 @@ impl Document {
         match self {
             Self::Json(json) => json.text(),
             Self::Toml(toml) => toml.text(),
+            Self::Yaml(yaml) => yaml.text(),
         }
     }
 }

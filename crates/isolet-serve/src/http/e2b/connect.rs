@@ -19,7 +19,7 @@ use crate::http::problem::Problem;
 use isolet_service::node::{Entry, EntryKind, Node, Raised};
 
 /// The maximum depth of a directory listing.
-const MAX_DEPTH: u32 = 100;
+pub(in crate::http) const MAX_DEPTH: u32 = 100;
 
 /// The media types of streams and of their messages.
 pub(super) const STREAM: &str = "application/connect+json";

@@ -19,6 +19,7 @@ use crate::http::IdempotencyKey;
 use crate::http::answers::check_size;
 use crate::http::body::DialectJson;
 use crate::http::credentials::Credentials;
+use crate::http::network::{EVERYTHING, Network};
 use crate::http::problem::Problem;
 use crate::http::sessions::{MAX_METADATA_BYTES, MAX_POLICY_BYTES};
 use isolet_service::core::{Plain, Policy};
@@ -31,9 +32,6 @@ const DEFAULT_SECONDS: f64 = 300.0;
 
 /// The maximum number of sandboxes in a list.
 const MAX_LISTED: usize = 100;
-
-/// E2B's notation for all addresses.
-const EVERYTHING: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
 /// The template of all sandboxes.
 const TEMPLATE: &str = "isolet";
@@ -94,7 +92,7 @@ impl SandboxRequest {
         if self.auto_pause_memory == Some(false) {
             return Err(no_memory());
         }
-        let mut network = Network::read(self.network.unwrap_or_default())?;
+        let mut network = network(self.network.unwrap_or_default())?;
         if self.allow_internet_access == Some(false) {
             network.has_internet = false;
         }
@@ -125,46 +123,27 @@ impl SandboxRequest {
     }
 }
 
-/// The network access of a sandbox.
-struct Network {
-    /// Set for the whole public network, if the ceiling allows it.
-    has_internet: bool,
-    allowed: Vec<String>,
-    denied: Vec<String>,
-}
-
-impl Network {
-    fn read(given: BTreeMap<String, Value>) -> Result<Self, Failed> {
-        let mut network = Self { has_internet: true, allowed: Vec::new(), denied: Vec::new() };
-        for (name, value) in given {
-            match name.as_str() {
-                "allowOut" => network.allowed = rules(&name, value)?,
-                "denyOut" => network.denied = rules(&name, value)?,
-                // Sandboxes accept no connections.
-                "allowPublicTraffic" | "maskRequestHost" => {}
-                _ if !has_something(&value) => {}
-                _ => return Err(unsupported(format!("isolet has no `network.{name}`"))),
-            }
+/// Reads the network access of a sandbox.
+fn network(given: BTreeMap<String, Value>) -> Result<Network, Failed> {
+    let mut network = Network { has_internet: true, allowed: Vec::new(), denied: Vec::new() };
+    for (name, value) in given {
+        match name.as_str() {
+            "allowOut" => network.allowed = rules(&name, value)?,
+            "denyOut" => network.denied = rules(&name, value)?,
+            // Sandboxes accept no connections.
+            "allowPublicTraffic" | "maskRequestHost" => {}
+            _ if !has_something(&value) => {}
+            _ => return Err(unsupported(format!("isolet has no `network.{name}`"))),
         }
-        let is_all = |rule: &String| EVERYTHING.contains(&rule.as_str());
-        // As with E2B, explicit rules hold even if everything else is denied.
-        if network.denied.iter().any(is_all) {
-            network.has_internet = network.allowed.iter().any(is_all);
-        }
-        network.allowed.retain(|rule| !is_all(rule));
-        network.denied.retain(|rule| !is_all(rule));
-        Ok(network)
     }
-
-    /// Returns the policy's `allow_net` and `deny_net`.
-    fn rules(self) -> (Vec<String>, Vec<String>) {
-        let Self { has_internet, allowed, mut denied } = self;
-        if !has_internet && allowed.is_empty() {
-            // Also overrides what the node's policy allows.
-            denied.extend(EVERYTHING.map(str::to_owned));
-        }
-        (allowed, denied)
+    let is_all = |rule: &String| EVERYTHING.contains(&rule.as_str());
+    // As with E2B, explicit rules hold even if everything else is denied.
+    if network.denied.iter().any(is_all) {
+        network.has_internet = network.allowed.iter().any(is_all);
     }
+    network.allowed.retain(|rule| !is_all(rule));
+    network.denied.retain(|rule| !is_all(rule));
+    Ok(network)
 }
 
 fn rules(name: &str, value: Value) -> Result<Vec<String>, Failed> {
@@ -174,7 +153,7 @@ fn rules(name: &str, value: Value) -> Result<Vec<String>, Failed> {
     Ok(rules.unwrap_or_default())
 }
 
-fn has_something(value: &Value) -> bool {
+pub(in crate::http) fn has_something(value: &Value) -> bool {
     match value {
         Value::None | Value::Bool(false) => false,
         Value::List(items) => !items.is_empty(),
@@ -214,7 +193,7 @@ fn created(node: &Node, session: &SessionLease) -> AnyJson {
         "envdAccessToken": token,
         // Some requests to a sandbox send only this token.
         "trafficAccessToken": token,
-        "domain": null,
+        "domain": node.domain().map(ToString::to_string),
     })
 }
 
@@ -231,7 +210,7 @@ async fn look(
     let mut shown = shown(&node, &Listed::of(&session));
     shown["envdAccessToken"] = node.token(session.handle()).into();
     shown["allowInternetAccess"] = session.session().policy().has_public_net().into();
-    shown["domain"] = AnyJson::Null;
+    shown["domain"] = node.domain().map(ToString::to_string).into();
     shown["lifecycle"] = json!({
         "onTimeout": if session.session().pauses_at_end() { "pause" } else { "kill" },
         "autoResume": session.session().resumes_on_use(),
@@ -251,7 +230,7 @@ fn shown(node: &Node, session: &Listed) -> AnyJson {
         // Files are in memory.
         "diskSizeMB": 0,
         "envdVersion": ENVD_VERSION,
-        "state": if session.is_paused { "paused" } else { "running" },
+        "state": if session.is_paused() { "paused" } else { "running" },
         "metadata": texts(&session.metadata.0),
     })
 }
@@ -314,7 +293,7 @@ impl Filter {
     }
 
     fn matches(&self, session: &Listed) -> bool {
-        let state = if session.is_paused { "paused" } else { "running" };
+        let state = if session.is_paused() { "paused" } else { "running" };
         let texts = texts(&session.metadata.0);
         self.states.as_ref().is_none_or(|states| states.split(',').any(|one| one == state))
             && self

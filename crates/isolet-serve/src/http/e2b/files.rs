@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::multipart::MultipartError;
-use axum::extract::{FromRequest, Multipart, RawQuery, State};
+use axum::extract::{RawQuery, State};
+use axum::http::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use flate2::read::GzDecoder;
@@ -17,8 +16,8 @@ use serde_json::{Value as AnyJson, json};
 use super::{Failed, Reached, text};
 use crate::http::MAX_BODY_BYTES;
 use crate::http::body::{DialectJson, in_turn};
-use crate::http::problem::Problem;
-use crate::http::transfer::{self, Transfer, in_time};
+use crate::http::form::Form;
+use crate::http::transfer::{self, Transfer};
 use isolet_service::core::Command;
 use isolet_service::node::{HOME, Node};
 
@@ -102,27 +101,14 @@ async fn parts(
     request: Request<Body>,
     path: Option<String>,
 ) -> Result<Vec<(String, Vec<u8>)>, Failed> {
-    let form = Multipart::from_request(request, &()).await;
-    let mut form = form.map_err(|error| {
-        Failed::unreadable(format!("the form is invalid: {}", error.body_text()))
-    })?;
-    let failed = |error: MultipartError| match error.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Failed(Problem::too_large(MAX_BODY_BYTES)),
-        _ => Failed(transfer::problem(&error)),
-    };
+    let mut form = Form::of(request).await?;
     let mut files = Vec::new();
-    while let Some(field) = in_time(form.next_field()).await?.map_err(failed)? {
+    while let Some(part) = form.next().await? {
         if files.len() == MAX_FILES {
             return Err(Failed::unreadable(format!("the form has more files than {MAX_FILES}")));
         }
-        let named = field.file_name().map(place);
-        let mut field = field;
-        let mut contents = Vec::new();
-        while let Some(chunk) = in_time(field.chunk()).await?.map_err(failed)? {
-            contents.extend_from_slice(&chunk);
-        }
-        let path = path.clone().or(named).ok_or_else(no_path)?;
-        files.push((path, contents));
+        let named = part.file_name.as_deref().map(place);
+        files.push((path.clone().or(named).ok_or_else(no_path)?, part.contents));
     }
     Ok(files)
 }

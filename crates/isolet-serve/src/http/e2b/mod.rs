@@ -8,23 +8,25 @@ pub(super) mod execute;
 pub(super) mod files;
 mod pip;
 pub(super) mod processes;
-mod results;
+pub(super) mod results;
 mod snapshots;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Request, StatusCode};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use super::body::JsonBody;
+use super::host_name;
 use super::problem::Problem;
 use crate::http::credentials::Credentials;
-use isolet_service::node::{Node, Refusal, SessionLease};
+use isolet_service::node::{Node, Refusal, SandboxName, SessionLease};
 
 pub(super) use self::execute::execute;
 
@@ -45,6 +47,33 @@ pub(super) fn routes() -> Router<Arc<Node>> {
         .merge(files::routes())
         .merge(connect::routes())
         .merge(processes::routes())
+}
+
+/// The ports of a sandbox's services: `envd`, and the one that runs cells.
+const PORTS: [u16; 2] = [49_983, 49_999];
+
+/// Tells the sandbox of a request by the name of its host, `PORT-ID.DOMAIN`, as clients without a
+/// header for it do.
+pub(super) async fn by_host_name(
+    State(node): State<Arc<Node>>,
+    mut request: Request<Body>,
+    next: Next,
+) -> Response {
+    let host = host_name(request.headers());
+    let named = node.domain().zip(host.as_deref()).and_then(|(domain, host)| domain.sandbox(host));
+    if let Some(SandboxName { port, id }) = named
+        && !request.headers().contains_key(SANDBOX_ID)
+    {
+        if !PORTS.contains(&port) {
+            let text = format!("a sandbox of isolet serves nothing on port {port}");
+            let problem = Problem::nothing(text).with_status(StatusCode::BAD_GATEWAY);
+            return Failed(problem).into_response();
+        }
+        if let Ok(id) = HeaderValue::from_str(id) {
+            request.headers_mut().insert(SANDBOX_ID, id);
+        }
+    }
+    next.run(request).await
 }
 
 /// A failed request, in E2B's form.

@@ -210,6 +210,7 @@ fn start(
         directory: cwd.filter(|directory| !directory.is_empty()),
         has_input: asked.stdin.unwrap_or(true),
         tag: asked.tag,
+        timeout: None,
     };
     let (command, heard) = node.start_command(sessions, line).map_err(exhausted)?;
     Ok(events(command.number, heard))

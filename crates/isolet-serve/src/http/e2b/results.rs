@@ -142,7 +142,7 @@ fn unit(label: &str) -> Option<&str> {
 }
 
 /// Returns the exception of a run, or the reason why it was ended.
-pub(super) fn error(execution: &Execution) -> Option<AnyJson> {
+pub(in crate::http) fn error(execution: &Execution) -> Option<AnyJson> {
     if let Some(exception) = &execution.exception {
         return Some(json!({
             "type": "error",
@@ -165,7 +165,7 @@ pub(super) fn error(execution: &Execution) -> Option<AnyJson> {
 }
 
 /// Returns an error without a traceback.
-pub(super) fn failed(name: &str, value: &str) -> AnyJson {
+pub(in crate::http) fn failed(name: &str, value: &str) -> AnyJson {
     let traceback = format!("{name}: {value}");
     json!({"type": "error", "name": name, "value": value, "traceback": traceback})
 }
