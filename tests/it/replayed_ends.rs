@@ -24,11 +24,14 @@ async fn ends(sandbox: &Sandbox, program: Cell) -> [Execution; 2] {
     [recorded, replayed]
 }
 
-fn limited() -> Sandbox {
-    let time = Duration::from_millis(400);
-    let limits = Limits::default().max_run_time(time).max_grace(Duration::from_millis(300));
+/// A sandbox whose runs are interrupted after 400 ms and killed after another `grace`.
+fn limited(grace: Duration) -> Sandbox {
+    let limits = Limits::default().max_run_time(Duration::from_millis(400)).max_grace(grace);
     util::builder().limits(limits).build().unwrap()
 }
+
+/// A grace within which any guest ends that takes its interrupt.
+const AMPLE: Duration = Duration::from_secs(30);
 
 fn is_deadline(execution: &Execution) -> bool {
     matches!(execution.outcome(), Outcome::Terminated(Termination::Deadline { .. }))
@@ -43,7 +46,7 @@ try:
 except KeyboardInterrupt:
     print('interrupted')
     raise";
-    let [recorded, replayed] = ends(&limited(), program.into()).await;
+    let [recorded, replayed] = ends(&limited(AMPLE), program.into()).await;
     assert!(is_deadline(&recorded) && is_deadline(&replayed), "{recorded:?} {replayed:?}");
     assert_eq!(replayed.stdout(), "computes\ninterrupted\n");
     assert_eq!(replayed.stdout(), recorded.stdout());
@@ -56,10 +59,30 @@ while True:
     try:
         while True: pass
     except KeyboardInterrupt: print('goes on')";
-    let [recorded, replayed] = ends(&limited(), program.into()).await;
+    let [recorded, replayed] = ends(&limited(Duration::from_millis(300)), program.into()).await;
     assert!(is_deadline(&recorded) && !recorded.session_alive(), "{recorded:?}");
     assert!(is_deadline(&replayed) && !replayed.session_alive(), "{replayed:?}");
     assert_eq!(replayed.stdout(), recorded.stdout());
+}
+
+#[tokio::test]
+async fn a_replay_prints_no_more_than_a_run_that_was_killed_before_it_could_print() {
+    // The kill comes while the guest prints or before it, by chance.
+    let sandbox = limited(Duration::from_micros(1));
+    let program = "import sys
+try:
+    while True: pass
+except KeyboardInterrupt:
+    while True:
+        print('late')
+        print('late', file=sys.stderr)";
+    for _ in 0..8 {
+        let [recorded, replayed] = ends(&sandbox, program.into()).await;
+        assert!(is_deadline(&recorded) && !recorded.session_alive(), "{recorded:?}");
+        assert!(is_deadline(&replayed) && !replayed.session_alive(), "{replayed:?}");
+        assert_eq!(replayed.stdout(), recorded.stdout());
+        assert_eq!(replayed.stderr(), recorded.stderr());
+    }
 }
 
 #[tokio::test]
@@ -74,18 +97,18 @@ except KeyboardInterrupt:
     raise"
     );
     for program in [Cell::from(program), Cell::from(count).syntax(Syntax::Shell)] {
-        let [recorded, replayed] = ends(&limited(), program).await;
+        let [recorded, replayed] = ends(&limited(AMPLE), program).await;
         assert!(is_deadline(&recorded) && is_deadline(&replayed), "{recorded:?} {replayed:?}");
         assert_eq!(replayed.stdout(), recorded.stdout());
     }
     // The session goes on with what the command has done.
     let scratch = Scratch::new("replayed-ends");
     let path = scratch.path().join("run.journal");
-    let mut session = limited().record(&path).await.unwrap();
+    let mut session = limited(AMPLE).record(&path).await.unwrap();
     session.run(Cell::from(count).syntax(Syntax::Shell)).await.unwrap();
     let counted = session.run("print(open('/tmp/n').read())").await.unwrap();
     drop(session);
-    let mut session = limited().resume(&path).await.unwrap();
+    let mut session = limited(AMPLE).resume(&path).await.unwrap();
     let replayed = session.go_on().await.unwrap().unwrap();
     assert_eq!(replayed.stdout(), counted.stdout());
 }

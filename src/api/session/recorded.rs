@@ -411,6 +411,7 @@ impl Shared {
             termination,
             stdout_bytes: ended.run.stdout.written(),
             stderr_bytes: ended.run.stderr.written(),
+            given: journal.given(),
             ends_session: self.state() != SessionState::Ready,
         });
         let was_interrupted = self.was_interrupted();

@@ -241,6 +241,9 @@ impl Shared {
         // The command follows the start, which takes none of its time.
         let start = driver.is_starting.then(|| (stopping.clock().stand_still(), started.elapsed()));
         self.send(frame.message);
+        if let Some(journal) = &self.journal {
+            journal.stop_if_stopped();
+        }
         let answered = async {
             if let Some((standstill, before)) = start {
                 self.finish_start(&mut driver).await?;

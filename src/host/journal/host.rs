@@ -34,13 +34,29 @@ impl Host for JournalHost {
             HostRequest::Write(..) | HostRequest::Display(_) if lock(&self.state).is_silent => {
                 HostReply::Done
             }
+            HostRequest::Write(..)
+            | HostRequest::Display(_)
+            | HostRequest::Submit { .. }
+            | HostRequest::FileWritten { .. }
+                if self.is_stopped() =>
+            {
+                HostReply::Done
+            }
+            HostRequest::Submit { .. } | HostRequest::FileWritten { .. } => {
+                let reply = self.host.call(request);
+                lock(&self.state).given += 1;
+                self.stop_if_stopped();
+                reply
+            }
             HostRequest::Write(..) | HostRequest::Display(_) => {
+                let given = u64::from(matches!(request, HostRequest::Display(_)));
                 // What comes before it is certain once somebody sees it.
                 let flushed = lock(&self.state).flush();
                 let reply = match flushed {
                     Ok(()) => self.host.call(request),
                     Err(reason) => self.failed(reason),
                 };
+                lock(&self.state).given += given;
                 self.stop_if_stopped();
                 reply
             }

@@ -94,6 +94,8 @@ struct State {
     was_interrupted: bool,
     /// How the command that is replayed was stopped.
     stopped: Option<Stopped>,
+    /// How many displays, values and names of files the command has given.
+    given: u64,
     /// Whether a session that is looked back at has come to where its journal ends.
     is_over: bool,
     /// Whether what it prints is left out, because it was not recorded.
@@ -161,6 +163,7 @@ impl JournalHost {
             failure: None,
             was_interrupted: false,
             stopped: None,
+            given: 0,
             is_over: false,
             is_silent: false,
             waiting: None,
@@ -207,7 +210,10 @@ impl JournalHost {
 
     /// Records a command that is about to begin.
     pub(crate) fn begin_command(&self, command: CommandRecord) -> Result<(), Error> {
-        lock(&self.state).is_silent = false;
+        {
+            let mut state = lock(&self.state);
+            (state.is_silent, state.given) = (false, 0);
+        }
         let is_run = command.kind.is_run();
         self.append(&Record::Command(command))?;
         if is_run {
@@ -301,6 +307,7 @@ impl JournalHost {
             (None, None) => false,
         };
         state.stopped = ending.and_then(|ending| ending.stopped.clone());
+        state.given = 0;
     }
 
     /// All commands were replayed.
@@ -318,6 +325,11 @@ impl JournalHost {
     /// Returns `true` if the last command that was replayed was interrupted.
     pub(crate) fn was_interrupted(&self) -> bool {
         lock(&self.state).was_interrupted
+    }
+
+    /// Returns how many displays, values and names of files the command has given.
+    pub(crate) fn given(&self) -> u64 {
+        lock(&self.state).given
     }
 
     /// Returns why the session cannot go on, if it cannot.

@@ -40,6 +40,12 @@ impl JournalHost {
 
     /// Gives the guest what came of a request.
     pub(super) fn replay(&self, request: HostRequest<'_>, recorded: Request) -> HostReply {
+        let reply = self.replayed(request, recorded);
+        self.stop_if_stopped();
+        reply
+    }
+
+    fn replayed(&self, request: HostRequest<'_>, recorded: Request) -> HostReply {
         match recorded {
             Request::Passed => match self.kind(&request) {
                 Kind::Passed => self.host.call(request),
@@ -276,24 +282,31 @@ impl JournalHost {
         encoded.map_or_else(|reason| self.failed(reason), HostReply::Bytes)
     }
 
-    /// Ends a session that a replay has taken to where the host ended it.
-    pub(super) fn stop_if_stopped(&self) {
-        let state = lock(&self.state);
-        let Some(stopped) = state.stopped.as_ref().filter(|stopped| stopped.ends_session) else {
-            return;
-        };
-        let is_over =
-            state.replay.as_ref().is_none_or(|replay| replay.is_done() && replay.has_told_all());
-        let limit = (stopped.stdout_bytes, stopped.stderr_bytes);
-        drop(state);
-        let written = self.host.written();
-        if is_over
-            && written.0 >= limit.0
-            && written.1 >= limit.1
+    /// Ends a session that a replay has taken to where the host ended it. What the guest computed
+    /// after that, nobody has seen, so it is not computed again.
+    pub(crate) fn stop_if_stopped(&self) {
+        if self.is_stopped()
             && let Some(stopper) = self.stopper.get().and_then(Weak::upgrade)
         {
             stopper.kill();
         }
+    }
+
+    /// Returns `true` if a replay has taken a session to where the host ended it.
+    pub(super) fn is_stopped(&self) -> bool {
+        let state = lock(&self.state);
+        let Some(stopped) = state.stopped.as_ref().filter(|stopped| stopped.ends_session) else {
+            return false;
+        };
+        let is_over =
+            state.replay.as_ref().is_none_or(|replay| replay.is_done() && replay.has_told_all());
+        let limit = (stopped.stdout_bytes, stopped.stderr_bytes);
+        let has_given = state.given >= stopped.given;
+        // The line at which it is to stop may come after everything that was recorded.
+        let until_line = state.mode == Mode::LooksBack && matches!(self.until, Until::Line { .. });
+        drop(state);
+        let written = self.host.written();
+        is_over && has_given && !until_line && written.0 >= limit.0 && written.1 >= limit.1
     }
 }
 

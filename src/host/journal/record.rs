@@ -182,6 +182,8 @@ pub(crate) struct Stopped {
     pub(crate) termination: Termination,
     pub(crate) stdout_bytes: u64,
     pub(crate) stderr_bytes: u64,
+    /// How many displays, values and names of files it had given.
+    pub(crate) given: u64,
     /// Whether that has ended the session.
     pub(crate) ends_session: bool,
 }
