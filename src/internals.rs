@@ -14,6 +14,13 @@ pub use crate::support::control_groups;
 pub use crate::support::lock::lock;
 pub use crate::support::size::shown_bytes;
 
+/// Starts the worker of the first session before it is known what it is for, if this program has
+/// called [`init`](crate::init) and can have workers.
+pub fn start_worker_ahead() {
+    #[cfg(all(feature = "engine", target_os = "linux"))]
+    crate::worker::start_ahead();
+}
+
 /// A module of the guest that returns values.
 pub const RETURNS: &str = include_str!("../js/py/returns.py");
 /// A module of the guest that describes exceptions.

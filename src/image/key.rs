@@ -8,7 +8,7 @@ use crate::data::version::v8_version;
 
 /// What changes Pyodide's files before an interpreter has them, and what an image has besides. The
 /// sources stand for what they do, since they are not compiled without the engine.
-const CHANGES: [&str; 11] = [
+const CHANGES: [&str; 12] = [
     include_str!("../isolate/adapt/mod.rs"),
     include_str!("../isolate/adapt/data_segments.rs"),
     include_str!("../isolate/adapt/errnos.rs"),
@@ -16,6 +16,7 @@ const CHANGES: [&str; 11] = [
     include_str!("../isolate/adapt/recursion.rs"),
     include_str!("../isolate/adapt/recursion/circles.rs"),
     include_str!("../isolate/adapt/exports.rs"),
+    include_str!("../isolate/adapt/used_exports.rs"),
     // It has the digests of what is added to the standard library.
     include_str!("../isolate/stdlib.rs"),
     // They say what V8's code an image has, and where.

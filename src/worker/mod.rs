@@ -19,9 +19,9 @@ pub(crate) use self::child::serve;
 pub use self::child::system_calls;
 #[cfg(test)]
 pub(crate) use self::parent::START_TIME;
-#[cfg(feature = "engine")]
-pub(crate) use self::parent::this_program_can_be_a_worker;
 pub(crate) use self::parent::{Launch, Launched, Templates, check_event_loop, find_worker, launch};
+#[cfg(feature = "engine")]
+pub(crate) use self::parent::{start_ahead, this_program_can_be_a_worker};
 pub(crate) use self::wire::Purpose;
 #[cfg(feature = "engine")]
 pub(crate) use self::wire::{FORKABLE, WORKER};

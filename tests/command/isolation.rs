@@ -39,6 +39,25 @@ fn a_worker_dies_with_the_process_it_works_for() {
     }
 }
 
+/// Where it is told late that it needs none, its worker has begun before.
+#[test]
+fn a_command_that_fails_or_needs_no_worker_leaves_none() {
+    for words in [&["run", "--no-such-option", "-c", "1"][..], &["run", "/no/such/file.py"]] {
+        let ran = isolet(words);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+    }
+    let code = "print('running', flush=True)\nwhile True: pass";
+    let mut parent = command(["run", "-c", code]);
+    let parent = parent.env("ISOLET_ISOLATION", "thread").stdout(std::process::Stdio::piped());
+    let mut parent = parent.spawn().unwrap();
+    let mut byte = [0];
+    std::io::Read::read_exact(parent.stdout.as_mut().unwrap(), &mut byte).unwrap();
+    let workers = children(parent.id());
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    assert_eq!(workers.len(), 0);
+}
+
 /// A person who types a worker's arguments gets neither a worker nor an endless wait.
 #[test]
 fn a_workers_arguments_at_a_terminal_are_a_usage_error() {

@@ -38,7 +38,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use isolet_support::json;
 
 use crate::args::words;
-use crate::kit::{signal_mask, signals, stack};
+use crate::kit::{head_start, signal_mask, signals, stack};
 use crate::repl::Language;
 use crate::show::print::print;
 use crate::show::{exit, report};
@@ -153,10 +153,12 @@ fn command() -> ExitCode {
         let result = deno_shim::deno_shim(arguments, None);
         return result.unwrap_or_else(|error| exit::report(&error));
     }
-    let is_at_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let words: Vec<OsString> = std::env::args_os().collect();
-    let words = words::name_subcommand(words, &mut definition(), is_at_terminal);
-    let cli = match parse(words.clone()) {
+    head_start::give(&words);
+    let is_at_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    let mut command = definition();
+    let words = words::name_subcommand(words, &mut command, is_at_terminal);
+    let cli = match parse(words.clone(), command) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && words::ask_for_json(&words, definition()) => {
             // If standard output is closed, the error cannot be reported.
@@ -179,12 +181,12 @@ fn command() -> ExitCode {
         _ => signals::end_as_first_process(),
     }
     let result = match cli.command {
-        Command::Run(args) => run::run(*args, assets, definition()),
+        Command::Run(args) => run::run(*args, assets, definition),
         Command::Resume(args) => resume::resume(*args, assets),
         Command::Replay(args) => replay::replay(*args, assets),
         Command::Repl(args) => repl::repl(&args, assets, Language::Python),
         Command::Sh(args) => repl::repl(&args, assets, Language::Shell),
-        Command::Skill(command) => skill::skill(command, assets, definition()),
+        Command::Skill(command) => skill::skill(command, assets, definition),
         Command::Assets(command) => assets::assets(&command, assets),
         Command::Packages(command) => packages::packages(&command, assets),
         Command::Cache(command) => cache::cache(&command),
@@ -204,9 +206,9 @@ fn command() -> ExitCode {
     result.unwrap_or_else(|error| exit::report_as(&error, is_json))
 }
 
-/// Parses the command line. An invalid one is an error, and so is `--help`.
-fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut command = definition();
+/// Parses the command line by its definition, which takes a part of a start's time to make. An
+/// invalid one is an error, and so is `--help`.
+fn parse(words: Vec<OsString>, mut command: clap::Command) -> Result<Cli, clap::Error> {
     let words = words::end_options(words, &mut command);
     let mut matches = command.try_get_matches_from(words).map_err(explained)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut definition()))

@@ -114,8 +114,12 @@ impl RunArgs {
     }
 }
 
-/// `command` is the definition of isolet's command line.
-pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
+/// `definition` makes the definition of isolet's command line.
+pub(crate) fn run(
+    mut args: RunArgs,
+    assets: Option<&Path>,
+    definition: fn() -> Command,
+) -> Result<ExitCode> {
     let RunArgs { file, code, module, shell, args: rest, .. } = &mut args;
     let program_args = ProgramArgs {
         file: file.take(),
@@ -125,7 +129,7 @@ pub(crate) fn run(mut args: RunArgs, assets: Option<&Path>, command: Command) ->
         rest: std::mem::take(rest),
     };
     let target = args.output.as_deref().map(|path| open_output(path, &program_args)).transpose()?;
-    let mut program = Program::read(program_args, &mut args.policy.permissions, command)?;
+    let mut program = Program::read(program_args, &mut args.policy.permissions, definition)?;
     let notebook = program.notebook.take();
     let permissions = &args.policy.permissions;
     let packages = permissions.packages(&program.source)?;

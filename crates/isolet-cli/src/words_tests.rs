@@ -183,7 +183,7 @@ fn no_option_after_the_script_or_the_code_is_ours() {
 #[test]
 fn an_option_of_ours_among_the_arguments_of_a_program_is_found() {
     let among = |words: &[&str]| {
-        option_among(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), definition())
+        option_among(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), definition)
     };
     assert_eq!(among(&["x", "--with", "pandas"]).as_deref(), Some("--with"));
     assert_eq!(among(&["--mount=a:/b"]).as_deref(), Some("--mount"));

@@ -8,7 +8,7 @@ use crate::data::error::{Error, ErrorKind};
 const NAME: &str = "isolet";
 
 /// This program, even if its file was replaced since it started.
-const ITSELF: &str = "/proc/self/exe";
+pub(super) const ITSELF: &str = "/proc/self/exe";
 
 /// Set if this program calls [`crate::init`].
 static CAN_BE_A_WORKER: AtomicBool = AtomicBool::new(false);

@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::forks::Family;
+use super::head_start;
 use super::link::{self, Bounds, Ends, Started, thread};
 use super::process::Process;
 use super::spawner;
@@ -90,14 +91,13 @@ impl Starting {
 }
 
 impl Fresh<'_> {
-    /// Starts the process. Returns it and the socket to it. It is not set up yet.
+    /// Starts the process, or takes the one that was started ahead. Returns it and the socket to
+    /// it. It is not set up yet.
     fn spawn(program: &Path, forkable: bool) -> io::Result<(UnixStream, Child)> {
-        let (ours, theirs) = UnixStream::pair()?;
-        let mut command = Command::new(program);
-        command.arg(WORKER).arg(std::process::id().to_string());
-        command.args(forkable.then_some(FORKABLE)).env_clear().current_dir("/");
-        command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        if !forkable && let Some(started) = head_start::take(program) {
+            return Ok(started);
+        }
+        let (ours, command) = command(program, forkable)?;
         Ok((ours, spawner::spawn(command)?))
     }
 
@@ -112,6 +112,17 @@ impl Fresh<'_> {
         let setup = Setup { max_report_bytes, memory_bytes, spins, niceness, purpose };
         send_setup(socket, setup, [image.fd(), interrupts.as_fd(), output])
     }
+}
+
+/// Returns how a worker's process is started, and the socket to it.
+pub(super) fn command(program: &Path, forkable: bool) -> io::Result<(UnixStream, Command)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new(program);
+    command.arg(WORKER).arg(std::process::id().to_string());
+    command.args(forkable.then_some(FORKABLE)).env_clear().current_dir("/");
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Ok((ours, command))
 }
 
 /// Starts a template.

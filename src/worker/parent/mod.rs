@@ -4,6 +4,7 @@
 mod event_loop;
 mod find;
 mod forks;
+mod head_start;
 mod launch;
 pub(crate) mod link;
 mod memory_kills;
@@ -23,6 +24,8 @@ pub(crate) use event_loop::check_event_loop;
 pub(crate) use find::find_worker;
 #[cfg(feature = "engine")]
 pub(crate) use find::this_program_can_be_a_worker;
+#[cfg(feature = "engine")]
+pub(crate) use head_start::start_ahead;
 #[cfg(test)]
 pub(crate) use launch::START_TIME;
 pub(crate) use launch::{Launch, Launched, launch};

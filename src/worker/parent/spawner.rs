@@ -8,8 +8,23 @@ use std::sync::{Mutex, PoisonError, mpsc};
 /// A process to start, and the channel for the result.
 type Request = (Command, mpsc::Sender<io::Result<Child>>);
 
+/// A process that is being started.
+pub(super) struct Spawning(mpsc::Receiver<io::Result<Child>>);
+
+impl Spawning {
+    /// Waits until it has started.
+    pub(super) fn wait(self) -> io::Result<Child> {
+        self.0.recv().map_err(|_| lost())?
+    }
+}
+
 /// Starts a process.
 pub(super) fn spawn(command: Command) -> io::Result<Child> {
+    begin(command)?.wait()
+}
+
+/// Has a process started, without waiting for it.
+pub(super) fn begin(command: Command) -> io::Result<Spawning> {
     static SPAWNER: Mutex<Option<mpsc::Sender<Request>>> = Mutex::new(None);
     let mut spawner = SPAWNER.lock().unwrap_or_else(PoisonError::into_inner);
     let requests = match &*spawner {
@@ -18,16 +33,19 @@ pub(super) fn spawn(command: Command) -> io::Result<Child> {
     };
     drop(spawner);
     let (answer, started) = mpsc::channel();
-    let lost = || io::Error::other("the thread that starts workers has ended");
     requests.send((command, answer)).map_err(|_| lost())?;
-    started.recv().map_err(|_| lost())?
+    Ok(Spawning(started))
+}
+
+fn lost() -> io::Error {
+    io::Error::other("the thread that starts workers has ended")
 }
 
 fn start() -> io::Result<mpsc::Sender<Request>> {
     let (requests, commands) = mpsc::channel::<Request>();
     let serve = move || {
         for (mut command, answer) in commands {
-            // The caller waits for the answer, so sending cannot fail.
+            // If nobody waits any more, the process sees the end of its socket.
             let _ = answer.send(command.spawn());
         }
     };

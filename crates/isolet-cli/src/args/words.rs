@@ -125,8 +125,12 @@ fn after_output(words: &[OsString], at: usize) -> usize {
 }
 
 /// Returns the first word that is an option of `isolet run`, among the arguments of a program.
-/// `command` is the definition of the command line.
-pub(crate) fn option_among(arguments: &[String], mut command: Command) -> Option<String> {
+/// `definition` makes the definition of the command line.
+pub(crate) fn option_among(arguments: &[String], definition: fn() -> Command) -> Option<String> {
+    if !arguments.iter().any(|word| word.starts_with("--")) {
+        return None;
+    }
+    let mut command = definition();
     command.build();
     let run = command.find_subcommand("run")?;
     let is_option = |word: &&String| {

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod engine;
 pub(crate) mod environment;
+pub(crate) mod head_start;
 pub(crate) mod heap;
 pub(crate) mod host_files;
 pub(crate) mod import_hints;

@@ -51,13 +51,13 @@ pub(crate) struct Program {
 
 impl Program {
     /// Reads what to run. If it is a directory, mounts it for the guest.
-    /// `command` is the definition of isolet's command line.
+    /// `definition` makes the definition of isolet's command line.
     pub(crate) fn read(
         program_args: ProgramArgs,
         permissions: &mut PermissionArgs,
-        command: Command,
+        definition: fn() -> Command,
     ) -> Result<Self> {
-        let misplaced = words::option_among(&program_args.rest, command);
+        let misplaced = words::option_among(&program_args.rest, definition);
         let mut program = Self::read_program(program_args, permissions)?;
         program.hints.misplaced = misplaced;
         Ok(program)

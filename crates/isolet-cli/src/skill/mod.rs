@@ -61,19 +61,23 @@ pub(crate) struct SkillCheckArgs {
     policy: PolicyArgs,
 }
 
-/// `command` is the definition of isolet's command line.
+/// `definition` makes the definition of isolet's command line.
 pub(crate) fn skill(
     wanted: SkillCommand,
     assets: Option<&Path>,
-    command: Command,
+    definition: fn() -> Command,
 ) -> Result<ExitCode> {
     match wanted {
-        SkillCommand::Run(args) => run(*args, assets, command),
+        SkillCommand::Run(args) => run(*args, assets, definition),
         SkillCommand::Check(args) => check(*args, assets),
     }
 }
 
-fn run(mut args: SkillRunArgs, assets: Option<&Path>, command: Command) -> Result<ExitCode> {
+fn run(
+    mut args: SkillRunArgs,
+    assets: Option<&Path>,
+    definition: fn() -> Command,
+) -> Result<ExitCode> {
     let skill = Skill::read(&args.directory)?;
     let mut words = std::mem::take(&mut args.script).into_iter();
     let (path, _) = match words.next() {
@@ -85,7 +89,7 @@ fn run(mut args: SkillRunArgs, assets: Option<&Path>, command: Command) -> Resul
     prepare(&mut args.policy, &skill, args.json)?;
     let SkillRunArgs { json, raw, show_dir, files_dir, policy, .. } = args;
     let args = RunArgs::of_file(file, words.collect(), policy);
-    run::run(RunArgs { json, raw, show_dir, files_dir, ..args }, assets, command)
+    run::run(RunArgs { json, raw, show_dir, files_dir, ..args }, assets, definition)
 }
 
 fn only_script(skill: &Skill) -> Result<(&str, Language)> {
