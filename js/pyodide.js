@@ -129,8 +129,8 @@ function settings(makeImage, suspensions, linking, libraries, booted) {
     BUILD_ID: "",
     _makeSnapshot: makeImage,
   };
-  // Emscripten gives it 1,700 properties. V8 would make another layout of the object for each of the
-  // first thousand. A deletion makes it a dictionary, which has none.
+  // Emscripten gives it 1,700 properties. V8 would make another layout of the object for each of
+  // the first thousand. A deletion makes it a dictionary, which has none.
   const Module = {
     deleted: undefined,
     API: { config, runtimeEnv: RUNTIME_ENV },

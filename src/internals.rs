@@ -1,6 +1,7 @@
 //! What isolet's other crates need of the library. Not a part of its API: any version may change
 //! it.
 
+pub use crate::api::init::start_worker_ahead;
 pub use crate::data::invisible::is_invisible;
 pub use crate::data::redact::Redactor;
 pub use crate::data::tool::name::is_identifier;
@@ -13,13 +14,6 @@ pub use crate::support::cache_dir::{cache_dir, data_dir, is_named};
 pub use crate::support::control_groups;
 pub use crate::support::lock::lock;
 pub use crate::support::size::shown_bytes;
-
-/// Starts the worker of the first session before it is known what it is for, if this program has
-/// called [`init`](crate::init) and can have workers.
-pub fn start_worker_ahead() {
-    #[cfg(all(feature = "engine", target_os = "linux"))]
-    crate::worker::start_ahead();
-}
 
 /// A module of the guest that returns values.
 pub const RETURNS: &str = include_str!("../js/py/returns.py");

@@ -42,3 +42,10 @@ pub fn init() {
     #[cfg(all(feature = "engine", target_os = "linux"))]
     worker::init();
 }
+
+/// Starts the worker of the first session before it is known what it is for. This program has to
+/// have called [`init`]. Where it cannot be a worker, this does nothing.
+pub fn start_worker_ahead() {
+    #[cfg(all(feature = "engine", target_os = "linux"))]
+    crate::worker::start_ahead();
+}

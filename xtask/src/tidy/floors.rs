@@ -65,7 +65,7 @@ pub(super) const CRATES: &[Crate] = &[
                 ],
             ),
             ("profile", &["data", "host", "api"]),
-            ("internals", &["data", "support", "host"]),
+            ("internals", &["data", "support", "host", "api"]),
             (
                 "fuzzing",
                 &[
