@@ -60,10 +60,13 @@ class Results:
         pairs = [(name, self.base) for name in others]
         pairs += [(others[0], name) for name in others[1:]]
         lines += [self.comparison(name, other) for name, other in pairs]
-        lines += ["", "`-`:", ""]
-        for name in names:
-            for reason, rows in self.reasons[name].items():
-                lines.append(f"* {name}, {listed(rows)}: {reason}")
+        failures = [
+            f"* {name}, {listed(rows)}: {reason}"
+            for name in names
+            for reason, rows in self.reasons[name].items()
+        ]
+        if failures:
+            lines += ["", "`-`:", "", *failures]
         lines += ["", "Left out:", ""]
         lines += [f"* {listed(found)}: {reason}" for reason, found in left_out.items()]
         return "\n".join(lines)
@@ -109,7 +112,8 @@ def listed(names: Sequence[str]) -> str:
 def number(value: float, digits: int = 3) -> str:
     if value >= 10 ** (digits - 1):
         return f"{value:,.0f}"
-    return f"{value:#.{digits}g}".rstrip(".")
+    places = digits - 1 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{value:.{places}f}"
 
 
 def machine(rounds: int, load: float, seconds: float) -> str:
