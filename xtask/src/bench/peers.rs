@@ -103,7 +103,7 @@ fn isolet(name: &'static str, title: &'static str, subject: &Path, dir: &Path) -
 
 /// Returns how to start the Python package of this repository, with the command that was built.
 fn package(dir: &Path) -> Result<Recipe> {
-    let python = PathBuf::from("python3");
+    let python = find_python()?;
     let with_package = |program: Program| {
         let sources = process::root().join("python/src");
         let built = Profile::Release.built("isolet")?;

@@ -61,7 +61,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         kind: Kind::Command,
         ..Scenario::served("command", "a process that prints `40+2`, from start to exit", 1)
     }
-    .goal(80.0),
+    .goal(60.0),
     Scenario::served("session", "a further interpreter, to the result of `40+2`", 2).goal(20.0),
     Scenario::served("burst", "one of eight that are opened one after another", 1),
     Scenario::served("pool", "a further one that is kept ready", 3).goal(0.3),
@@ -79,10 +79,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         every: 5,
         ..Scenario::served("memory", "for each further idle session", 1)
     }
-    .goal(30.0),
-    Scenario::served("fork", "a copy of a session with a variable", 3).goal(5.0),
+    .goal(1.2),
+    Scenario::served("fork", "a copy of a session with a variable", 3).goal(2.0),
     Scenario::served("fork_large", "a copy of one with 200 MB of objects", 2).goal(15.0),
-    Scenario::served("fork_run", "the first run in a copy", 3).goal(2.0),
+    Scenario::served("fork_run", "the first run in a copy", 3).goal(0.8),
     Scenario {
         unit: Unit::Mebibytes,
         kind: Kind::ServedAfresh,
@@ -90,14 +90,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         ..Scenario::served("fork_memory", "for each further idle copy", 1)
     }
     .goal(3.0),
-    Scenario::served("save", "a session with a few variables, to a file", 3).goal(30.0),
+    Scenario::served("save", "a session with a few variables, to a file", 3).goal(8.0),
     Scenario {
         unit: Unit::Mebibytes,
         every: 5,
         ..Scenario::served("save_size", "the size of that file", 1)
     }
     .goal(1.0),
-    Scenario::served("restore", "a session of that file, to its first result", 3).goal(20.0),
+    Scenario::served("restore", "a session of that file, to its first result", 3).goal(8.0),
     Scenario::served("command_packages", "a process that uses numpy and pandas (`--with`)", 1),
     Scenario::served("session_packages", "a session of an image with both, to its first result", 2),
     Scenario {
